@@ -187,7 +187,9 @@ func ownMetrics(root string) ([]string, error) {
 		}
 	})
 	metrics = slices.DeleteFunc(metrics, func(name string) bool {
-		return !strings.Contains(name, ":") && !slices.Contains([]string{"ml", "hw", "nvidia", "nccl"}, strings.SplitN(name, ".", 2)[0])
+		first, _, _ := strings.Cut(name, ".")
+		return !strings.Contains(name, ":") && !slices.Contains([]string{"ml", "hw", "nvidia", "nccl", "infiniband", "pcie", "host"}, first) ||
+			strings.HasPrefix(name, "hw.network.") // which other readers of hardware write
 	})
 	slices.Sort(metrics)
 	return slices.Compact(metrics), err

@@ -4,6 +4,7 @@ go 1.26
 
 require (
 	github.com/otelcol-ml/otelcol-ml/internal/mlattr v0.0.0
+	github.com/otelcol-ml/otelcol-ml/internal/testing v0.0.0
 	github.com/stretchr/testify v1.12.1
 	go.opentelemetry.io/collector/component v1.64.0
 	go.opentelemetry.io/collector/component/componenttest v0.158.0

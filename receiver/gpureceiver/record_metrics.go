@@ -79,6 +79,12 @@ var otherMetrics = map[string][]*device.Quantity{
 	declared.NvidiaGpuWorkloadMemoryUsage.Name: {device.ProcessList},
 	declared.NvidiaGpuWorkloadUtilization.Name: {device.ProcessList, device.ProcessUtilization},
 	declared.HwGpuMemoryUtilization.Name:       {device.MemoryUsed, device.MemoryTotal},
+	declared.HostMountSilence.Name:             nil,
+	declared.HwNetworkBandwidthLimit.Name:      nil,
+	declared.HwNetworkUp.Name:                  nil,
+	declared.InfinibandPortErrors.Name:         nil,
+	declared.InfinibandPortWaits.Name:          nil,
+	declared.PcieErrors.Name:                   nil,
 	declared.HwStatus.Name:                     {device.RemapPending, device.RemapFailed, device.RecoveryAction},
 }
 

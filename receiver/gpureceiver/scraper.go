@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/hoststate"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/health"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/kernellog"
@@ -43,6 +44,8 @@ type gpuScraper struct {
 	readings []readingPoint
 	tracker  tracker
 	errors   *errorCounts
+	// mounts are the host's network file systems.
+	mounts *hoststate.Mounts
 
 	// stopping ends when the receiver stops, and interrupts every reading.
 	stopping  context.Context
@@ -55,6 +58,7 @@ func newScraper(cfg *Config, set receiver.Settings, all *monitors) *gpuScraper {
 		metrics:  metadata.NewMetricsBuilder(cfg.MetricsBuilderConfig, set),
 		readings: cfg.readings(),
 		tracker:  make(tracker),
+		mounts:   hoststate.NewMounts(cfg.RootPath),
 	}
 	s.errors = newErrorCounts(func() { s.monitor.droppedEvent("metrics") })
 	s.stopping, s.interrupt = context.WithCancel(context.Background())
@@ -95,6 +99,9 @@ func (s *gpuScraper) ScrapeMetrics(ctx context.Context) (pmetric.Metrics, error)
 	}
 	at := s.now()
 	now := pcommon.NewTimestampFromTime(at)
+	if !snapshot.Replayed {
+		s.recordHost(ctx, now, snapshot.Host)
+	}
 	recordDriver(s.metrics, now, &snapshot, s.errors)
 	for i := range snapshot.GPUs {
 		gpu := &snapshot.GPUs[i]

@@ -7,6 +7,26 @@ import (
 	"go.opentelemetry.io/collector/filter"
 )
 
+// HostMountSilenceMetricConfig provides config for the host.mount.silence metric.
+type HostMountSilenceMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *HostMountSilenceMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
 // HwEnergyMetricConfig provides config for the hw.energy metric.
 type HwEnergyMetricConfig struct {
 	Enabled          bool `mapstructure:"enabled"`
@@ -167,6 +187,46 @@ func (ms *HwGpuUtilizationMetricConfig) Unmarshal(parser *confmap.Conf) error {
 	return nil
 }
 
+// HwNetworkBandwidthLimitMetricConfig provides config for the hw.network.bandwidth.limit metric.
+type HwNetworkBandwidthLimitMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *HwNetworkBandwidthLimitMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+// HwNetworkUpMetricConfig provides config for the hw.network.up metric.
+type HwNetworkUpMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *HwNetworkUpMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
 // HwPowerMetricConfig provides config for the hw.power metric.
 type HwPowerMetricConfig struct {
 	Enabled          bool `mapstructure:"enabled"`
@@ -234,6 +294,46 @@ type HwTemperatureLimitMetricConfig struct {
 }
 
 func (ms *HwTemperatureLimitMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+// InfinibandPortErrorsMetricConfig provides config for the infiniband.port.errors metric.
+type InfinibandPortErrorsMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *InfinibandPortErrorsMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+// InfinibandPortWaitsMetricConfig provides config for the infiniband.port.waits metric.
+type InfinibandPortWaitsMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *InfinibandPortWaitsMetricConfig) Unmarshal(parser *confmap.Conf) error {
 	if parser == nil {
 		return nil
 	}
@@ -1067,8 +1167,29 @@ func (ms *NvidiaNvswitchSxidErrorsMetricConfig) Unmarshal(parser *confmap.Conf) 
 	return nil
 }
 
+// PcieErrorsMetricConfig provides config for the pcie.errors metric.
+type PcieErrorsMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *PcieErrorsMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
 // MetricsConfig provides config for gpu metrics.
 type MetricsConfig struct {
+	HostMountSilence                     HostMountSilenceMetricConfig                     `mapstructure:"host.mount.silence"`
 	HwEnergy                             HwEnergyMetricConfig                             `mapstructure:"hw.energy"`
 	HwErrors                             HwErrorsMetricConfig                             `mapstructure:"hw.errors"`
 	HwFanSpeedRatio                      HwFanSpeedRatioMetricConfig                      `mapstructure:"hw.fan.speed_ratio"`
@@ -1077,10 +1198,14 @@ type MetricsConfig struct {
 	HwGpuMemoryUsage                     HwGpuMemoryUsageMetricConfig                     `mapstructure:"hw.gpu.memory.usage"`
 	HwGpuMemoryUtilization               HwGpuMemoryUtilizationMetricConfig               `mapstructure:"hw.gpu.memory.utilization"`
 	HwGpuUtilization                     HwGpuUtilizationMetricConfig                     `mapstructure:"hw.gpu.utilization"`
+	HwNetworkBandwidthLimit              HwNetworkBandwidthLimitMetricConfig              `mapstructure:"hw.network.bandwidth.limit"`
+	HwNetworkUp                          HwNetworkUpMetricConfig                          `mapstructure:"hw.network.up"`
 	HwPower                              HwPowerMetricConfig                              `mapstructure:"hw.power"`
 	HwStatus                             HwStatusMetricConfig                             `mapstructure:"hw.status"`
 	HwTemperature                        HwTemperatureMetricConfig                        `mapstructure:"hw.temperature"`
 	HwTemperatureLimit                   HwTemperatureLimitMetricConfig                   `mapstructure:"hw.temperature.limit"`
+	InfinibandPortErrors                 InfinibandPortErrorsMetricConfig                 `mapstructure:"infiniband.port.errors"`
+	InfinibandPortWaits                  InfinibandPortWaitsMetricConfig                  `mapstructure:"infiniband.port.waits"`
 	NvidiaGpuAttribution                 NvidiaGpuAttributionMetricConfig                 `mapstructure:"nvidia.gpu.attribution"`
 	NvidiaGpuBar1Usage                   NvidiaGpuBar1UsageMetricConfig                   `mapstructure:"nvidia.gpu.bar1.usage"`
 	NvidiaGpuBusyTime                    NvidiaGpuBusyTimeMetricConfig                    `mapstructure:"nvidia.gpu.busy.time"`
@@ -1122,10 +1247,14 @@ type MetricsConfig struct {
 	NvidiaGpuWorkloadUtilization         NvidiaGpuWorkloadUtilizationMetricConfig         `mapstructure:"nvidia.gpu.workload.utilization"`
 	NvidiaGpuXidErrors                   NvidiaGpuXidErrorsMetricConfig                   `mapstructure:"nvidia.gpu.xid.errors"`
 	NvidiaNvswitchSxidErrors             NvidiaNvswitchSxidErrorsMetricConfig             `mapstructure:"nvidia.nvswitch.sxid.errors"`
+	PcieErrors                           PcieErrorsMetricConfig                           `mapstructure:"pcie.errors"`
 }
 
 func DefaultMetricsConfig() MetricsConfig {
 	return MetricsConfig{
+		HostMountSilence: HostMountSilenceMetricConfig{
+			Enabled: true,
+		},
 		HwEnergy: HwEnergyMetricConfig{
 			Enabled: true,
 		},
@@ -1150,6 +1279,12 @@ func DefaultMetricsConfig() MetricsConfig {
 		HwGpuUtilization: HwGpuUtilizationMetricConfig{
 			Enabled: true,
 		},
+		HwNetworkBandwidthLimit: HwNetworkBandwidthLimitMetricConfig{
+			Enabled: true,
+		},
+		HwNetworkUp: HwNetworkUpMetricConfig{
+			Enabled: true,
+		},
 		HwPower: HwPowerMetricConfig{
 			Enabled: true,
 		},
@@ -1161,6 +1296,12 @@ func DefaultMetricsConfig() MetricsConfig {
 		},
 		HwTemperatureLimit: HwTemperatureLimitMetricConfig{
 			Enabled: false,
+		},
+		InfinibandPortErrors: InfinibandPortErrorsMetricConfig{
+			Enabled: true,
+		},
+		InfinibandPortWaits: InfinibandPortWaitsMetricConfig{
+			Enabled: true,
 		},
 		NvidiaGpuAttribution: NvidiaGpuAttributionMetricConfig{
 			Enabled: true,
@@ -1283,6 +1424,9 @@ func DefaultMetricsConfig() MetricsConfig {
 			Enabled: true,
 		},
 		NvidiaNvswitchSxidErrors: NvidiaNvswitchSxidErrorsMetricConfig{
+			Enabled: true,
+		},
+		PcieErrors: PcieErrorsMetricConfig{
 			Enabled: true,
 		},
 	}

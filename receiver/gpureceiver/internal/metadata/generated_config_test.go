@@ -26,6 +26,9 @@ func TestMetricsBuilderConfig(t *testing.T) {
 			name: "all_set",
 			want: MetricsBuilderConfig{
 				Metrics: MetricsConfig{
+					HostMountSilence: HostMountSilenceMetricConfig{
+						Enabled: true,
+					},
 					HwEnergy: HwEnergyMetricConfig{
 						Enabled: true,
 					},
@@ -50,6 +53,12 @@ func TestMetricsBuilderConfig(t *testing.T) {
 					HwGpuUtilization: HwGpuUtilizationMetricConfig{
 						Enabled: true,
 					},
+					HwNetworkBandwidthLimit: HwNetworkBandwidthLimitMetricConfig{
+						Enabled: true,
+					},
+					HwNetworkUp: HwNetworkUpMetricConfig{
+						Enabled: true,
+					},
 					HwPower: HwPowerMetricConfig{
 						Enabled: true,
 					},
@@ -60,6 +69,12 @@ func TestMetricsBuilderConfig(t *testing.T) {
 						Enabled: true,
 					},
 					HwTemperatureLimit: HwTemperatureLimitMetricConfig{
+						Enabled: true,
+					},
+					InfinibandPortErrors: InfinibandPortErrorsMetricConfig{
+						Enabled: true,
+					},
+					InfinibandPortWaits: InfinibandPortWaitsMetricConfig{
 						Enabled: true,
 					},
 					NvidiaGpuAttribution: NvidiaGpuAttributionMetricConfig{
@@ -183,6 +198,9 @@ func TestMetricsBuilderConfig(t *testing.T) {
 						Enabled: true,
 					},
 					NvidiaNvswitchSxidErrors: NvidiaNvswitchSxidErrorsMetricConfig{
+						Enabled: true,
+					},
+					PcieErrors: PcieErrorsMetricConfig{
 						Enabled: true,
 					},
 				},
@@ -213,6 +231,9 @@ func TestMetricsBuilderConfig(t *testing.T) {
 			name: "none_set",
 			want: MetricsBuilderConfig{
 				Metrics: MetricsConfig{
+					HostMountSilence: HostMountSilenceMetricConfig{
+						Enabled: false,
+					},
 					HwEnergy: HwEnergyMetricConfig{
 						Enabled: false,
 					},
@@ -237,6 +258,12 @@ func TestMetricsBuilderConfig(t *testing.T) {
 					HwGpuUtilization: HwGpuUtilizationMetricConfig{
 						Enabled: false,
 					},
+					HwNetworkBandwidthLimit: HwNetworkBandwidthLimitMetricConfig{
+						Enabled: false,
+					},
+					HwNetworkUp: HwNetworkUpMetricConfig{
+						Enabled: false,
+					},
 					HwPower: HwPowerMetricConfig{
 						Enabled: false,
 					},
@@ -247,6 +274,12 @@ func TestMetricsBuilderConfig(t *testing.T) {
 						Enabled: false,
 					},
 					HwTemperatureLimit: HwTemperatureLimitMetricConfig{
+						Enabled: false,
+					},
+					InfinibandPortErrors: InfinibandPortErrorsMetricConfig{
+						Enabled: false,
+					},
+					InfinibandPortWaits: InfinibandPortWaitsMetricConfig{
 						Enabled: false,
 					},
 					NvidiaGpuAttribution: NvidiaGpuAttributionMetricConfig{
@@ -372,6 +405,9 @@ func TestMetricsBuilderConfig(t *testing.T) {
 					NvidiaNvswitchSxidErrors: NvidiaNvswitchSxidErrorsMetricConfig{
 						Enabled: false,
 					},
+					PcieErrors: PcieErrorsMetricConfig{
+						Enabled: false,
+					},
 				},
 				ResourceAttributes: ResourceAttributesConfig{
 					HostName:                      ResourceAttributeConfig{Enabled: false},
@@ -400,7 +436,7 @@ func TestMetricsBuilderConfig(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			cfg := loadMetricsBuilderConfig(t, tt.name)
-			diff := cmp.Diff(tt.want, cfg, cmpopts.IgnoreUnexported(HwEnergyMetricConfig{}, HwErrorsMetricConfig{}, HwFanSpeedRatioMetricConfig{}, HwGpuIoMetricConfig{}, HwGpuMemoryLimitMetricConfig{}, HwGpuMemoryUsageMetricConfig{}, HwGpuMemoryUtilizationMetricConfig{}, HwGpuUtilizationMetricConfig{}, HwPowerMetricConfig{}, HwStatusMetricConfig{}, HwTemperatureMetricConfig{}, HwTemperatureLimitMetricConfig{}, NvidiaGpuAttributionMetricConfig{}, NvidiaGpuBar1UsageMetricConfig{}, NvidiaGpuBusyTimeMetricConfig{}, NvidiaGpuClockFrequencyMetricConfig{}, NvidiaGpuClockLimitMetricConfig{}, NvidiaGpuDramUtilizationMetricConfig{}, NvidiaGpuDriverStateMetricConfig{}, NvidiaGpuEccErrorsLifetimeMetricConfig{}, NvidiaGpuInfoMetricConfig{}, NvidiaGpuKernelLogStateMetricConfig{}, NvidiaGpuMemoryControllerUtilizationMetricConfig{}, NvidiaGpuMemoryRemapFailedMetricConfig{}, NvidiaGpuMemoryRemapPendingMetricConfig{}, NvidiaGpuMemoryRemappedRowsMetricConfig{}, NvidiaGpuMemoryReservedMetricConfig{}, NvidiaGpuMemoryRetiredPagesMetricConfig{}, NvidiaGpuNvlinkErrorsMetricConfig{}, NvidiaGpuNvlinkIoMetricConfig{}, NvidiaGpuNvlinkLinksMetricConfig{}, NvidiaGpuPcieLinkGenerationMetricConfig{}, NvidiaGpuPcieLinkWidthMetricConfig{}, NvidiaGpuPcieReplaysMetricConfig{}, NvidiaGpuPcieThroughputMetricConfig{}, NvidiaGpuPerformanceStateMetricConfig{}, NvidiaGpuPipeUtilizationMetricConfig{}, NvidiaGpuPowerInstantMetricConfig{}, NvidiaGpuPowerLimitMetricConfig{}, NvidiaGpuPowerPeakMetricConfig{}, NvidiaGpuProcessMemoryUsageMetricConfig{}, NvidiaGpuProcessUtilizationMetricConfig{}, NvidiaGpuProcessesMetricConfig{}, NvidiaGpuRecoveryActionMetricConfig{}, NvidiaGpuSmOccupancyMetricConfig{}, NvidiaGpuSmUtilizationMetricConfig{}, NvidiaGpuThrottleActiveMetricConfig{}, NvidiaGpuThrottleTimeMetricConfig{}, NvidiaGpuUtilizationPeakMetricConfig{}, NvidiaGpuWorkloadMemoryUsageMetricConfig{}, NvidiaGpuWorkloadUtilizationMetricConfig{}, NvidiaGpuXidErrorsMetricConfig{}, NvidiaNvswitchSxidErrorsMetricConfig{}, ResourceAttributeConfig{}))
+			diff := cmp.Diff(tt.want, cfg, cmpopts.IgnoreUnexported(HostMountSilenceMetricConfig{}, HwEnergyMetricConfig{}, HwErrorsMetricConfig{}, HwFanSpeedRatioMetricConfig{}, HwGpuIoMetricConfig{}, HwGpuMemoryLimitMetricConfig{}, HwGpuMemoryUsageMetricConfig{}, HwGpuMemoryUtilizationMetricConfig{}, HwGpuUtilizationMetricConfig{}, HwNetworkBandwidthLimitMetricConfig{}, HwNetworkUpMetricConfig{}, HwPowerMetricConfig{}, HwStatusMetricConfig{}, HwTemperatureMetricConfig{}, HwTemperatureLimitMetricConfig{}, InfinibandPortErrorsMetricConfig{}, InfinibandPortWaitsMetricConfig{}, NvidiaGpuAttributionMetricConfig{}, NvidiaGpuBar1UsageMetricConfig{}, NvidiaGpuBusyTimeMetricConfig{}, NvidiaGpuClockFrequencyMetricConfig{}, NvidiaGpuClockLimitMetricConfig{}, NvidiaGpuDramUtilizationMetricConfig{}, NvidiaGpuDriverStateMetricConfig{}, NvidiaGpuEccErrorsLifetimeMetricConfig{}, NvidiaGpuInfoMetricConfig{}, NvidiaGpuKernelLogStateMetricConfig{}, NvidiaGpuMemoryControllerUtilizationMetricConfig{}, NvidiaGpuMemoryRemapFailedMetricConfig{}, NvidiaGpuMemoryRemapPendingMetricConfig{}, NvidiaGpuMemoryRemappedRowsMetricConfig{}, NvidiaGpuMemoryReservedMetricConfig{}, NvidiaGpuMemoryRetiredPagesMetricConfig{}, NvidiaGpuNvlinkErrorsMetricConfig{}, NvidiaGpuNvlinkIoMetricConfig{}, NvidiaGpuNvlinkLinksMetricConfig{}, NvidiaGpuPcieLinkGenerationMetricConfig{}, NvidiaGpuPcieLinkWidthMetricConfig{}, NvidiaGpuPcieReplaysMetricConfig{}, NvidiaGpuPcieThroughputMetricConfig{}, NvidiaGpuPerformanceStateMetricConfig{}, NvidiaGpuPipeUtilizationMetricConfig{}, NvidiaGpuPowerInstantMetricConfig{}, NvidiaGpuPowerLimitMetricConfig{}, NvidiaGpuPowerPeakMetricConfig{}, NvidiaGpuProcessMemoryUsageMetricConfig{}, NvidiaGpuProcessUtilizationMetricConfig{}, NvidiaGpuProcessesMetricConfig{}, NvidiaGpuRecoveryActionMetricConfig{}, NvidiaGpuSmOccupancyMetricConfig{}, NvidiaGpuSmUtilizationMetricConfig{}, NvidiaGpuThrottleActiveMetricConfig{}, NvidiaGpuThrottleTimeMetricConfig{}, NvidiaGpuUtilizationPeakMetricConfig{}, NvidiaGpuWorkloadMemoryUsageMetricConfig{}, NvidiaGpuWorkloadUtilizationMetricConfig{}, NvidiaGpuXidErrorsMetricConfig{}, NvidiaNvswitchSxidErrorsMetricConfig{}, PcieErrorsMetricConfig{}, ResourceAttributeConfig{}))
 			require.Emptyf(t, diff, "Config mismatch (-expected +actual):\n%s", diff)
 		})
 	}

@@ -82,6 +82,90 @@ var MapAttributeErrorTypeNvlink = map[string]AttributeErrorTypeNvlink{
 	"ecc":      AttributeErrorTypeNvlinkEcc,
 }
 
+// AttributeErrorTypePcie specifies the value error.type.pcie attribute.
+type AttributeErrorTypePcie int
+
+const (
+	_ AttributeErrorTypePcie = iota
+	AttributeErrorTypePcieCorrectable
+	AttributeErrorTypePcieNonfatal
+	AttributeErrorTypePcieFatal
+)
+
+// String returns the string representation of the AttributeErrorTypePcie.
+func (av AttributeErrorTypePcie) String() string {
+	switch av {
+	case AttributeErrorTypePcieCorrectable:
+		return "correctable"
+	case AttributeErrorTypePcieNonfatal:
+		return "nonfatal"
+	case AttributeErrorTypePcieFatal:
+		return "fatal"
+	}
+	return ""
+}
+
+// MapAttributeErrorTypePcie is a helper map of string to AttributeErrorTypePcie attribute value.
+var MapAttributeErrorTypePcie = map[string]AttributeErrorTypePcie{
+	"correctable": AttributeErrorTypePcieCorrectable,
+	"nonfatal":    AttributeErrorTypePcieNonfatal,
+	"fatal":       AttributeErrorTypePcieFatal,
+}
+
+// AttributeErrorTypePort specifies the value error.type.port attribute.
+type AttributeErrorTypePort int
+
+const (
+	_ AttributeErrorTypePort = iota
+	AttributeErrorTypePortSymbolError
+	AttributeErrorTypePortLinkErrorRecovery
+	AttributeErrorTypePortLinkDowned
+	AttributeErrorTypePortPortRcvErrors
+	AttributeErrorTypePortPortXmitDiscards
+	AttributeErrorTypePortOutOfSequence
+	AttributeErrorTypePortPacketSeqErr
+	AttributeErrorTypePortRnrNakRetryErr
+	AttributeErrorTypePortLocalAckTimeoutErr
+)
+
+// String returns the string representation of the AttributeErrorTypePort.
+func (av AttributeErrorTypePort) String() string {
+	switch av {
+	case AttributeErrorTypePortSymbolError:
+		return "symbol_error"
+	case AttributeErrorTypePortLinkErrorRecovery:
+		return "link_error_recovery"
+	case AttributeErrorTypePortLinkDowned:
+		return "link_downed"
+	case AttributeErrorTypePortPortRcvErrors:
+		return "port_rcv_errors"
+	case AttributeErrorTypePortPortXmitDiscards:
+		return "port_xmit_discards"
+	case AttributeErrorTypePortOutOfSequence:
+		return "out_of_sequence"
+	case AttributeErrorTypePortPacketSeqErr:
+		return "packet_seq_err"
+	case AttributeErrorTypePortRnrNakRetryErr:
+		return "rnr_nak_retry_err"
+	case AttributeErrorTypePortLocalAckTimeoutErr:
+		return "local_ack_timeout_err"
+	}
+	return ""
+}
+
+// MapAttributeErrorTypePort is a helper map of string to AttributeErrorTypePort attribute value.
+var MapAttributeErrorTypePort = map[string]AttributeErrorTypePort{
+	"symbol_error":          AttributeErrorTypePortSymbolError,
+	"link_error_recovery":   AttributeErrorTypePortLinkErrorRecovery,
+	"link_downed":           AttributeErrorTypePortLinkDowned,
+	"port_rcv_errors":       AttributeErrorTypePortPortRcvErrors,
+	"port_xmit_discards":    AttributeErrorTypePortPortXmitDiscards,
+	"out_of_sequence":       AttributeErrorTypePortOutOfSequence,
+	"packet_seq_err":        AttributeErrorTypePortPacketSeqErr,
+	"rnr_nak_retry_err":     AttributeErrorTypePortRnrNakRetryErr,
+	"local_ack_timeout_err": AttributeErrorTypePortLocalAckTimeoutErr,
+}
+
 // AttributeHwGpuTask specifies the value hw.gpu.task attribute.
 type AttributeHwGpuTask int
 
@@ -204,6 +288,7 @@ type AttributeHwType int
 const (
 	_ AttributeHwType = iota
 	AttributeHwTypeGpu
+	AttributeHwTypeNetwork
 )
 
 // String returns the string representation of the AttributeHwType.
@@ -211,13 +296,16 @@ func (av AttributeHwType) String() string {
 	switch av {
 	case AttributeHwTypeGpu:
 		return "gpu"
+	case AttributeHwTypeNetwork:
+		return "network"
 	}
 	return ""
 }
 
 // MapAttributeHwType is a helper map of string to AttributeHwType attribute value.
 var MapAttributeHwType = map[string]AttributeHwType{
-	"gpu": AttributeHwTypeGpu,
+	"gpu":     AttributeHwTypeGpu,
+	"network": AttributeHwTypeNetwork,
 }
 
 // AttributeNetworkIoDirection specifies the value network.io.direction attribute.
@@ -749,6 +837,10 @@ var MapAttributeNvidiaGpuThrottleReason = map[string]AttributeNvidiaGpuThrottleR
 }
 
 var MetricsInfo = metricsInfo{
+	HostMountSilence: metricInfo{
+		Name:       "host.mount.silence",
+		Attributes: []string{"system.filesystem.mountpoint", "system.filesystem.type", "host.name"},
+	},
 	HwEnergy: metricInfo{
 		Name:       "hw.energy",
 		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "hw.type", "hw.parent", "nvidia.gpu.source"},
@@ -781,6 +873,14 @@ var MetricsInfo = metricsInfo{
 		Name:       "hw.gpu.utilization",
 		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "hw.gpu.task", "hw.parent", "nvidia.gpu.source"},
 	},
+	HwNetworkBandwidthLimit: metricInfo{
+		Name:       "hw.network.bandwidth.limit",
+		Attributes: []string{"hw.id", "host.name"},
+	},
+	HwNetworkUp: metricInfo{
+		Name:       "hw.network.up",
+		Attributes: []string{"hw.id", "host.name"},
+	},
 	HwPower: metricInfo{
 		Name:       "hw.power",
 		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "hw.type", "hw.parent", "nvidia.gpu.source"},
@@ -796,6 +896,14 @@ var MetricsInfo = metricsInfo{
 	HwTemperatureLimit: metricInfo{
 		Name:       "hw.temperature.limit",
 		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "hw.type", "hw.sensor_location", "hw.limit_type", "hw.parent", "nvidia.gpu.source"},
+	},
+	InfinibandPortErrors: metricInfo{
+		Name:       "infiniband.port.errors",
+		Attributes: []string{"hw.id", "host.name", "error.type.port"},
+	},
+	InfinibandPortWaits: metricInfo{
+		Name:       "infiniband.port.waits",
+		Attributes: []string{"hw.id", "host.name"},
 	},
 	NvidiaGpuAttribution: metricInfo{
 		Name:       "nvidia.gpu.attribution",
@@ -961,9 +1069,14 @@ var MetricsInfo = metricsInfo{
 		Name:       "nvidia.nvswitch.sxid.errors",
 		Attributes: []string{"host.name", "nvidia.nvswitch.pci.bus_id", "nvidia.nvswitch.sxid.code", "nvidia.nvswitch.sxid.fatal"},
 	},
+	PcieErrors: metricInfo{
+		Name:       "pcie.errors",
+		Attributes: []string{"hw.id", "host.name", "hw.type", "error.type.pcie"},
+	},
 }
 
 type metricsInfo struct {
+	HostMountSilence                     metricInfo
 	HwEnergy                             metricInfo
 	HwErrors                             metricInfo
 	HwFanSpeedRatio                      metricInfo
@@ -972,10 +1085,14 @@ type metricsInfo struct {
 	HwGpuMemoryUsage                     metricInfo
 	HwGpuMemoryUtilization               metricInfo
 	HwGpuUtilization                     metricInfo
+	HwNetworkBandwidthLimit              metricInfo
+	HwNetworkUp                          metricInfo
 	HwPower                              metricInfo
 	HwStatus                             metricInfo
 	HwTemperature                        metricInfo
 	HwTemperatureLimit                   metricInfo
+	InfinibandPortErrors                 metricInfo
+	InfinibandPortWaits                  metricInfo
 	NvidiaGpuAttribution                 metricInfo
 	NvidiaGpuBar1Usage                   metricInfo
 	NvidiaGpuBusyTime                    metricInfo
@@ -1017,6 +1134,7 @@ type metricsInfo struct {
 	NvidiaGpuWorkloadUtilization         metricInfo
 	NvidiaGpuXidErrors                   metricInfo
 	NvidiaNvswitchSxidErrors             metricInfo
+	PcieErrors                           metricInfo
 }
 
 type metricInfo struct {
@@ -1182,6 +1300,60 @@ func WithUserNameMetricAttribute(userNameAttributeValue string) MetricAttributeO
 	return metricAttributeOptionFunc(func(dp pmetric.NumberDataPoint) {
 		dp.Attributes().PutStr("user.name", userNameAttributeValue)
 	})
+}
+
+type metricHostMountSilence struct {
+	data     pmetric.Metric               // data buffer for generated metric.
+	config   HostMountSilenceMetricConfig // metric config provided by user.
+	capacity int                          // max observed number of data points added to the metric.
+}
+
+// init fills host.mount.silence metric with initial data.
+func (m *metricHostMountSilence) init() {
+	m.data.SetName("host.mount.silence")
+	m.data.SetDescription("For how long a network file system has not answered a question, 0 if it answers.")
+	m.data.SetUnit("s")
+	m.data.SetEmptyGauge()
+	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricHostMountSilence) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val float64, systemFilesystemMountpointAttributeValue string, systemFilesystemTypeAttributeValue string, hostNameAttributeValue string) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Gauge().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetDoubleValue(val)
+	dp.Attributes().PutStr("system.filesystem.mountpoint", systemFilesystemMountpointAttributeValue)
+	dp.Attributes().PutStr("system.filesystem.type", systemFilesystemTypeAttributeValue)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricHostMountSilence) updateCapacity() {
+	if m.data.Gauge().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Gauge().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricHostMountSilence) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Gauge().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricHostMountSilence(cfg HostMountSilenceMetricConfig) metricHostMountSilence {
+	m := metricHostMountSilence{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
 }
 
 type metricHwEnergy struct {
@@ -1656,6 +1828,116 @@ func newMetricHwGpuUtilization(cfg HwGpuUtilizationMetricConfig) metricHwGpuUtil
 	return m
 }
 
+type metricHwNetworkBandwidthLimit struct {
+	data     pmetric.Metric                      // data buffer for generated metric.
+	config   HwNetworkBandwidthLimitMetricConfig // metric config provided by user.
+	capacity int                                 // max observed number of data points added to the metric.
+}
+
+// init fills hw.network.bandwidth.limit metric with initial data.
+func (m *metricHwNetworkBandwidthLimit) init() {
+	m.data.SetName("hw.network.bandwidth.limit")
+	m.data.SetDescription("Speed of a port of InfiniBand or RoCE; hw.id has its device and number, such as mlx5_0/1.")
+	m.data.SetUnit("By/s")
+	m.data.SetEmptySum()
+	m.data.Sum().SetIsMonotonic(false)
+	m.data.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	m.data.Sum().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricHwNetworkBandwidthLimit) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Sum().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetIntValue(val)
+	dp.Attributes().PutStr("hw.id", hwIDAttributeValue)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricHwNetworkBandwidthLimit) updateCapacity() {
+	if m.data.Sum().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Sum().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricHwNetworkBandwidthLimit) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Sum().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricHwNetworkBandwidthLimit(cfg HwNetworkBandwidthLimitMetricConfig) metricHwNetworkBandwidthLimit {
+	m := metricHwNetworkBandwidthLimit{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
+type metricHwNetworkUp struct {
+	data     pmetric.Metric          // data buffer for generated metric.
+	config   HwNetworkUpMetricConfig // metric config provided by user.
+	capacity int                     // max observed number of data points added to the metric.
+}
+
+// init fills hw.network.up metric with initial data.
+func (m *metricHwNetworkUp) init() {
+	m.data.SetName("hw.network.up")
+	m.data.SetDescription("1 if a port of InfiniBand or RoCE is active, else 0; hw.id has its device and number.")
+	m.data.SetUnit("1")
+	m.data.SetEmptySum()
+	m.data.Sum().SetIsMonotonic(false)
+	m.data.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	m.data.Sum().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricHwNetworkUp) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Sum().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetIntValue(val)
+	dp.Attributes().PutStr("hw.id", hwIDAttributeValue)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricHwNetworkUp) updateCapacity() {
+	if m.data.Sum().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Sum().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricHwNetworkUp) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Sum().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricHwNetworkUp(cfg HwNetworkUpMetricConfig) metricHwNetworkUp {
+	m := metricHwNetworkUp{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
 type metricHwPower struct {
 	data     pmetric.Metric      // data buffer for generated metric.
 	config   HwPowerMetricConfig // metric config provided by user.
@@ -1886,6 +2168,117 @@ func (m *metricHwTemperatureLimit) emit(metrics pmetric.MetricSlice) {
 
 func newMetricHwTemperatureLimit(cfg HwTemperatureLimitMetricConfig) metricHwTemperatureLimit {
 	m := metricHwTemperatureLimit{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
+type metricInfinibandPortErrors struct {
+	data     pmetric.Metric                   // data buffer for generated metric.
+	config   InfinibandPortErrorsMetricConfig // metric config provided by user.
+	capacity int                              // max observed number of data points added to the metric.
+}
+
+// init fills infiniband.port.errors metric with initial data.
+func (m *metricInfinibandPortErrors) init() {
+	m.data.SetName("infiniband.port.errors")
+	m.data.SetDescription("Errors that a port of InfiniBand or RoCE has counted; hw.id has its device and number, such as mlx5_0/1.")
+	m.data.SetUnit("{error}")
+	m.data.SetEmptySum()
+	m.data.Sum().SetIsMonotonic(true)
+	m.data.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	m.data.Sum().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricInfinibandPortErrors) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, errorTypePortAttributeValue string) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Sum().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetIntValue(val)
+	dp.Attributes().PutStr("hw.id", hwIDAttributeValue)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+	dp.Attributes().PutStr("error.type", errorTypePortAttributeValue)
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricInfinibandPortErrors) updateCapacity() {
+	if m.data.Sum().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Sum().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricInfinibandPortErrors) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Sum().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricInfinibandPortErrors(cfg InfinibandPortErrorsMetricConfig) metricInfinibandPortErrors {
+	m := metricInfinibandPortErrors{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
+type metricInfinibandPortWaits struct {
+	data     pmetric.Metric                  // data buffer for generated metric.
+	config   InfinibandPortWaitsMetricConfig // metric config provided by user.
+	capacity int                             // max observed number of data points added to the metric.
+}
+
+// init fills infiniband.port.waits metric with initial data.
+func (m *metricInfinibandPortWaits) init() {
+	m.data.SetName("infiniband.port.waits")
+	m.data.SetDescription("Ticks in which a port of InfiniBand or RoCE had something to send and could not, as in a congested fabric.")
+	m.data.SetUnit("{tick}")
+	m.data.SetEmptySum()
+	m.data.Sum().SetIsMonotonic(true)
+	m.data.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	m.data.Sum().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricInfinibandPortWaits) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Sum().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetIntValue(val)
+	dp.Attributes().PutStr("hw.id", hwIDAttributeValue)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricInfinibandPortWaits) updateCapacity() {
+	if m.data.Sum().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Sum().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricInfinibandPortWaits) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Sum().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricInfinibandPortWaits(cfg InfinibandPortWaitsMetricConfig) metricInfinibandPortWaits {
+	m := metricInfinibandPortWaits{config: cfg}
 
 	if cfg.Enabled {
 		m.data = pmetric.NewMetric()
@@ -4294,6 +4687,63 @@ func newMetricNvidiaNvswitchSxidErrors(cfg NvidiaNvswitchSxidErrorsMetricConfig)
 	return m
 }
 
+type metricPcieErrors struct {
+	data     pmetric.Metric         // data buffer for generated metric.
+	config   PcieErrorsMetricConfig // metric config provided by user.
+	capacity int                    // max observed number of data points added to the metric.
+}
+
+// init fills pcie.errors metric with initial data.
+func (m *metricPcieErrors) init() {
+	m.data.SetName("pcie.errors")
+	m.data.SetDescription("Errors of a GPU or an InfiniBand or RoCE adapter on PCIe (AER); hw.id is its PCI address, such as 0000:19:00.0.")
+	m.data.SetUnit("{error}")
+	m.data.SetEmptySum()
+	m.data.Sum().SetIsMonotonic(true)
+	m.data.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	m.data.Sum().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricPcieErrors) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, hwTypeAttributeValue string, errorTypePcieAttributeValue string) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Sum().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetIntValue(val)
+	dp.Attributes().PutStr("hw.id", hwIDAttributeValue)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+	dp.Attributes().PutStr("hw.type", hwTypeAttributeValue)
+	dp.Attributes().PutStr("error.type", errorTypePcieAttributeValue)
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricPcieErrors) updateCapacity() {
+	if m.data.Sum().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Sum().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricPcieErrors) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Sum().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricPcieErrors(cfg PcieErrorsMetricConfig) metricPcieErrors {
+	m := metricPcieErrors{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
 // MetricsBuilder provides an interface for scrapers to report metrics while taking care of all the transformations
 // required to produce metric representation defined in metadata and user config.
 type MetricsBuilder struct {
@@ -4304,6 +4754,7 @@ type MetricsBuilder struct {
 	buildInfo                                  component.BuildInfo  // contains version information.
 	resourceAttributeIncludeFilter             map[string]filter.Filter
 	resourceAttributeExcludeFilter             map[string]filter.Filter
+	metricHostMountSilence                     metricHostMountSilence
 	metricHwEnergy                             metricHwEnergy
 	metricHwErrors                             metricHwErrors
 	metricHwFanSpeedRatio                      metricHwFanSpeedRatio
@@ -4312,10 +4763,14 @@ type MetricsBuilder struct {
 	metricHwGpuMemoryUsage                     metricHwGpuMemoryUsage
 	metricHwGpuMemoryUtilization               metricHwGpuMemoryUtilization
 	metricHwGpuUtilization                     metricHwGpuUtilization
+	metricHwNetworkBandwidthLimit              metricHwNetworkBandwidthLimit
+	metricHwNetworkUp                          metricHwNetworkUp
 	metricHwPower                              metricHwPower
 	metricHwStatus                             metricHwStatus
 	metricHwTemperature                        metricHwTemperature
 	metricHwTemperatureLimit                   metricHwTemperatureLimit
+	metricInfinibandPortErrors                 metricInfinibandPortErrors
+	metricInfinibandPortWaits                  metricInfinibandPortWaits
 	metricNvidiaGpuAttribution                 metricNvidiaGpuAttribution
 	metricNvidiaGpuBar1Usage                   metricNvidiaGpuBar1Usage
 	metricNvidiaGpuBusyTime                    metricNvidiaGpuBusyTime
@@ -4357,6 +4812,7 @@ type MetricsBuilder struct {
 	metricNvidiaGpuWorkloadUtilization         metricNvidiaGpuWorkloadUtilization
 	metricNvidiaGpuXidErrors                   metricNvidiaGpuXidErrors
 	metricNvidiaNvswitchSxidErrors             metricNvidiaNvswitchSxidErrors
+	metricPcieErrors                           metricPcieErrors
 }
 
 // MetricBuilderOption applies changes to default metrics builder.
@@ -4382,6 +4838,7 @@ func NewMetricsBuilder(mbc MetricsBuilderConfig, settings receiver.Settings, opt
 		startTime:                                  pcommon.NewTimestampFromTime(time.Now()),
 		metricsBuffer:                              pmetric.NewMetrics(),
 		buildInfo:                                  settings.BuildInfo,
+		metricHostMountSilence:                     newMetricHostMountSilence(mbc.Metrics.HostMountSilence),
 		metricHwEnergy:                             newMetricHwEnergy(mbc.Metrics.HwEnergy),
 		metricHwErrors:                             newMetricHwErrors(mbc.Metrics.HwErrors),
 		metricHwFanSpeedRatio:                      newMetricHwFanSpeedRatio(mbc.Metrics.HwFanSpeedRatio),
@@ -4390,10 +4847,14 @@ func NewMetricsBuilder(mbc MetricsBuilderConfig, settings receiver.Settings, opt
 		metricHwGpuMemoryUsage:                     newMetricHwGpuMemoryUsage(mbc.Metrics.HwGpuMemoryUsage),
 		metricHwGpuMemoryUtilization:               newMetricHwGpuMemoryUtilization(mbc.Metrics.HwGpuMemoryUtilization),
 		metricHwGpuUtilization:                     newMetricHwGpuUtilization(mbc.Metrics.HwGpuUtilization),
+		metricHwNetworkBandwidthLimit:              newMetricHwNetworkBandwidthLimit(mbc.Metrics.HwNetworkBandwidthLimit),
+		metricHwNetworkUp:                          newMetricHwNetworkUp(mbc.Metrics.HwNetworkUp),
 		metricHwPower:                              newMetricHwPower(mbc.Metrics.HwPower),
 		metricHwStatus:                             newMetricHwStatus(mbc.Metrics.HwStatus),
 		metricHwTemperature:                        newMetricHwTemperature(mbc.Metrics.HwTemperature),
 		metricHwTemperatureLimit:                   newMetricHwTemperatureLimit(mbc.Metrics.HwTemperatureLimit),
+		metricInfinibandPortErrors:                 newMetricInfinibandPortErrors(mbc.Metrics.InfinibandPortErrors),
+		metricInfinibandPortWaits:                  newMetricInfinibandPortWaits(mbc.Metrics.InfinibandPortWaits),
 		metricNvidiaGpuAttribution:                 newMetricNvidiaGpuAttribution(mbc.Metrics.NvidiaGpuAttribution),
 		metricNvidiaGpuBar1Usage:                   newMetricNvidiaGpuBar1Usage(mbc.Metrics.NvidiaGpuBar1Usage),
 		metricNvidiaGpuBusyTime:                    newMetricNvidiaGpuBusyTime(mbc.Metrics.NvidiaGpuBusyTime),
@@ -4435,6 +4896,7 @@ func NewMetricsBuilder(mbc MetricsBuilderConfig, settings receiver.Settings, opt
 		metricNvidiaGpuWorkloadUtilization:         newMetricNvidiaGpuWorkloadUtilization(mbc.Metrics.NvidiaGpuWorkloadUtilization),
 		metricNvidiaGpuXidErrors:                   newMetricNvidiaGpuXidErrors(mbc.Metrics.NvidiaGpuXidErrors),
 		metricNvidiaNvswitchSxidErrors:             newMetricNvidiaNvswitchSxidErrors(mbc.Metrics.NvidiaNvswitchSxidErrors),
+		metricPcieErrors:                           newMetricPcieErrors(mbc.Metrics.PcieErrors),
 		resourceAttributeIncludeFilter:             make(map[string]filter.Filter),
 		resourceAttributeExcludeFilter:             make(map[string]filter.Filter),
 	}
@@ -4621,6 +5083,7 @@ func (mb *MetricsBuilder) EmitForResource(options ...ResourceMetricsOption) {
 	ils.Scope().SetName(ScopeName)
 	ils.Scope().SetVersion(mb.buildInfo.Version)
 	ils.Metrics().EnsureCapacity(mb.metricsCapacity)
+	mb.metricHostMountSilence.emit(ils.Metrics())
 	mb.metricHwEnergy.emit(ils.Metrics())
 	mb.metricHwErrors.emit(ils.Metrics())
 	mb.metricHwFanSpeedRatio.emit(ils.Metrics())
@@ -4629,10 +5092,14 @@ func (mb *MetricsBuilder) EmitForResource(options ...ResourceMetricsOption) {
 	mb.metricHwGpuMemoryUsage.emit(ils.Metrics())
 	mb.metricHwGpuMemoryUtilization.emit(ils.Metrics())
 	mb.metricHwGpuUtilization.emit(ils.Metrics())
+	mb.metricHwNetworkBandwidthLimit.emit(ils.Metrics())
+	mb.metricHwNetworkUp.emit(ils.Metrics())
 	mb.metricHwPower.emit(ils.Metrics())
 	mb.metricHwStatus.emit(ils.Metrics())
 	mb.metricHwTemperature.emit(ils.Metrics())
 	mb.metricHwTemperatureLimit.emit(ils.Metrics())
+	mb.metricInfinibandPortErrors.emit(ils.Metrics())
+	mb.metricInfinibandPortWaits.emit(ils.Metrics())
 	mb.metricNvidiaGpuAttribution.emit(ils.Metrics())
 	mb.metricNvidiaGpuBar1Usage.emit(ils.Metrics())
 	mb.metricNvidiaGpuBusyTime.emit(ils.Metrics())
@@ -4674,6 +5141,7 @@ func (mb *MetricsBuilder) EmitForResource(options ...ResourceMetricsOption) {
 	mb.metricNvidiaGpuWorkloadUtilization.emit(ils.Metrics())
 	mb.metricNvidiaGpuXidErrors.emit(ils.Metrics())
 	mb.metricNvidiaNvswitchSxidErrors.emit(ils.Metrics())
+	mb.metricPcieErrors.emit(ils.Metrics())
 
 	for _, op := range options {
 		op.apply(rm)
@@ -4703,6 +5171,11 @@ func (mb *MetricsBuilder) Emit(options ...ResourceMetricsOption) pmetric.Metrics
 	metrics := mb.metricsBuffer
 	mb.metricsBuffer = pmetric.NewMetrics()
 	return metrics
+}
+
+// RecordHostMountSilenceDataPoint adds a data point to host.mount.silence metric.
+func (mb *MetricsBuilder) RecordHostMountSilenceDataPoint(ts pcommon.Timestamp, val float64, systemFilesystemMountpointAttributeValue string, systemFilesystemTypeAttributeValue string, hostNameAttributeValue string) {
+	mb.metricHostMountSilence.recordDataPoint(mb.startTime, ts, val, systemFilesystemMountpointAttributeValue, systemFilesystemTypeAttributeValue, hostNameAttributeValue)
 }
 
 // RecordHwEnergyDataPoint adds a data point to hw.energy metric.
@@ -4745,6 +5218,16 @@ func (mb *MetricsBuilder) RecordHwGpuUtilizationDataPoint(ts pcommon.Timestamp, 
 	mb.metricHwGpuUtilization.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, hwGpuTaskAttributeValue.String(), options...)
 }
 
+// RecordHwNetworkBandwidthLimitDataPoint adds a data point to hw.network.bandwidth.limit metric.
+func (mb *MetricsBuilder) RecordHwNetworkBandwidthLimitDataPoint(ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string) {
+	mb.metricHwNetworkBandwidthLimit.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue)
+}
+
+// RecordHwNetworkUpDataPoint adds a data point to hw.network.up metric.
+func (mb *MetricsBuilder) RecordHwNetworkUpDataPoint(ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string) {
+	mb.metricHwNetworkUp.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue)
+}
+
 // RecordHwPowerDataPoint adds a data point to hw.power metric.
 func (mb *MetricsBuilder) RecordHwPowerDataPoint(ts pcommon.Timestamp, val float64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, hwTypeAttributeValue AttributeHwType, options ...MetricAttributeOption) {
 	mb.metricHwPower.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, hwTypeAttributeValue.String(), options...)
@@ -4763,6 +5246,16 @@ func (mb *MetricsBuilder) RecordHwTemperatureDataPoint(ts pcommon.Timestamp, val
 // RecordHwTemperatureLimitDataPoint adds a data point to hw.temperature.limit metric.
 func (mb *MetricsBuilder) RecordHwTemperatureLimitDataPoint(ts pcommon.Timestamp, val float64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, hwTypeAttributeValue AttributeHwType, hwSensorLocationAttributeValue AttributeHwSensorLocation, hwLimitTypeAttributeValue AttributeHwLimitType, options ...MetricAttributeOption) {
 	mb.metricHwTemperatureLimit.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, hwTypeAttributeValue.String(), hwSensorLocationAttributeValue.String(), hwLimitTypeAttributeValue.String(), options...)
+}
+
+// RecordInfinibandPortErrorsDataPoint adds a data point to infiniband.port.errors metric.
+func (mb *MetricsBuilder) RecordInfinibandPortErrorsDataPoint(ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, errorTypePortAttributeValue AttributeErrorTypePort) {
+	mb.metricInfinibandPortErrors.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, errorTypePortAttributeValue.String())
+}
+
+// RecordInfinibandPortWaitsDataPoint adds a data point to infiniband.port.waits metric.
+func (mb *MetricsBuilder) RecordInfinibandPortWaitsDataPoint(ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string) {
+	mb.metricInfinibandPortWaits.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue)
 }
 
 // RecordNvidiaGpuAttributionDataPoint adds a data point to nvidia.gpu.attribution metric.
@@ -4968,6 +5461,11 @@ func (mb *MetricsBuilder) RecordNvidiaGpuXidErrorsDataPoint(ts pcommon.Timestamp
 // RecordNvidiaNvswitchSxidErrorsDataPoint adds a data point to nvidia.nvswitch.sxid.errors metric.
 func (mb *MetricsBuilder) RecordNvidiaNvswitchSxidErrorsDataPoint(ts pcommon.Timestamp, val int64, hostNameAttributeValue string, nvidiaNvswitchPciBusIDAttributeValue string, nvidiaNvswitchSxidCodeAttributeValue int64, nvidiaNvswitchSxidFatalAttributeValue bool) {
 	mb.metricNvidiaNvswitchSxidErrors.recordDataPoint(mb.startTime, ts, val, hostNameAttributeValue, nvidiaNvswitchPciBusIDAttributeValue, nvidiaNvswitchSxidCodeAttributeValue, nvidiaNvswitchSxidFatalAttributeValue)
+}
+
+// RecordPcieErrorsDataPoint adds a data point to pcie.errors metric.
+func (mb *MetricsBuilder) RecordPcieErrorsDataPoint(ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, hwTypeAttributeValue AttributeHwType, errorTypePcieAttributeValue AttributeErrorTypePcie) {
+	mb.metricPcieErrors.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, hwTypeAttributeValue.String(), errorTypePcieAttributeValue.String())
 }
 
 // Reset resets metrics builder to its initial state. It should be used when external metrics source is restarted,

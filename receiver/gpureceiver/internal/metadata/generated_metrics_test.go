@@ -68,6 +68,9 @@ func TestMetricsBuilder(t *testing.T) {
 			allMetricsCount := 0
 			defaultMetricsCount++
 			allMetricsCount++
+			mb.RecordHostMountSilenceDataPoint(ts, 1, "system.filesystem.mountpoint-val", "system.filesystem.type-val", "host.name-val")
+			defaultMetricsCount++
+			allMetricsCount++
 			mb.RecordHwEnergyDataPoint(ts, 1, "hw.id-val", "host.name-val", 16, AttributeHwTypeGpu, WithHwParentMetricAttribute("hw.parent-val"), WithNvidiaGpuSourceMetricAttribute("nvidia.gpu.source-val"))
 			defaultMetricsCount++
 			allMetricsCount++
@@ -92,6 +95,12 @@ func TestMetricsBuilder(t *testing.T) {
 			mb.RecordHwGpuUtilizationDataPoint(ts, 1, "hw.id-val", "host.name-val", 16, AttributeHwGpuTaskGeneral, WithHwParentMetricAttribute("hw.parent-val"), WithNvidiaGpuSourceMetricAttribute("nvidia.gpu.source-val"))
 			defaultMetricsCount++
 			allMetricsCount++
+			mb.RecordHwNetworkBandwidthLimitDataPoint(ts, 1, "hw.id-val", "host.name-val")
+			defaultMetricsCount++
+			allMetricsCount++
+			mb.RecordHwNetworkUpDataPoint(ts, 1, "hw.id-val", "host.name-val")
+			defaultMetricsCount++
+			allMetricsCount++
 			mb.RecordHwPowerDataPoint(ts, 1, "hw.id-val", "host.name-val", 16, AttributeHwTypeGpu, WithHwParentMetricAttribute("hw.parent-val"), WithNvidiaGpuSourceMetricAttribute("nvidia.gpu.source-val"))
 			defaultMetricsCount++
 			allMetricsCount++
@@ -102,6 +111,12 @@ func TestMetricsBuilder(t *testing.T) {
 
 			allMetricsCount++
 			mb.RecordHwTemperatureLimitDataPoint(ts, 1, "hw.id-val", "host.name-val", 16, AttributeHwTypeGpu, AttributeHwSensorLocationGpu, AttributeHwLimitTypeHighDegraded, WithHwParentMetricAttribute("hw.parent-val"), WithNvidiaGpuSourceMetricAttribute("nvidia.gpu.source-val"))
+			defaultMetricsCount++
+			allMetricsCount++
+			mb.RecordInfinibandPortErrorsDataPoint(ts, 1, "hw.id-val", "host.name-val", AttributeErrorTypePortSymbolError)
+			defaultMetricsCount++
+			allMetricsCount++
+			mb.RecordInfinibandPortWaitsDataPoint(ts, 1, "hw.id-val", "host.name-val")
 			defaultMetricsCount++
 			allMetricsCount++
 			mb.RecordNvidiaGpuAttributionDataPoint(ts, 1, "host.name-val", AttributeNvidiaGpuAttributionSourceCgroup, AttributeNvidiaGpuAttributionStateOk, WithNvidiaGpuSourceMetricAttribute("nvidia.gpu.source-val"))
@@ -225,6 +240,9 @@ func TestMetricsBuilder(t *testing.T) {
 			defaultMetricsCount++
 			allMetricsCount++
 			mb.RecordNvidiaNvswitchSxidErrorsDataPoint(ts, 1, "host.name-val", "nvidia.nvswitch.pci.bus_id-val", 25, true)
+			defaultMetricsCount++
+			allMetricsCount++
+			mb.RecordPcieErrorsDataPoint(ts, 1, "hw.id-val", "host.name-val", AttributeHwTypeGpu, AttributeErrorTypePcieCorrectable)
 
 			rb := mb.NewResourceBuilder()
 			rb.SetHostName("host.name-val")
@@ -274,6 +292,27 @@ func TestMetricsBuilder(t *testing.T) {
 			validatedMetrics := make(map[string]bool)
 			for _, mi := range allMetricsList {
 				switch mi.Name() {
+				case "host.mount.silence":
+					assert.False(t, validatedMetrics["host.mount.silence"], "Found a duplicate in the metrics slice: host.mount.silence")
+					validatedMetrics["host.mount.silence"] = true
+					assert.Equal(t, pmetric.MetricTypeGauge, mi.Type())
+					assert.Equal(t, 1, mi.Gauge().DataPoints().Len())
+					assert.Equal(t, "For how long a network file system has not answered a question, 0 if it answers.", mi.Description())
+					assert.Equal(t, "s", mi.Unit())
+					dp := mi.Gauge().DataPoints().At(0)
+					assert.Equal(t, start, dp.StartTimestamp())
+					assert.Equal(t, ts, dp.Timestamp())
+					assert.Equal(t, pmetric.NumberDataPointValueTypeDouble, dp.ValueType())
+					assert.InDelta(t, float64(1), dp.DoubleValue(), 0.01)
+					systemFilesystemMountpointAttrVal, ok := dp.Attributes().Get("system.filesystem.mountpoint")
+					assert.True(t, ok)
+					assert.Equal(t, "system.filesystem.mountpoint-val", systemFilesystemMountpointAttrVal.Str())
+					systemFilesystemTypeAttrVal, ok := dp.Attributes().Get("system.filesystem.type")
+					assert.True(t, ok)
+					assert.Equal(t, "system.filesystem.type-val", systemFilesystemTypeAttrVal.Str())
+					hostNameAttrVal, ok := dp.Attributes().Get("host.name")
+					assert.True(t, ok)
+					assert.Equal(t, "host.name-val", hostNameAttrVal.Str())
 				case "hw.energy":
 					assert.False(t, validatedMetrics["hw.energy"], "Found a duplicate in the metrics slice: hw.energy")
 					validatedMetrics["hw.energy"] = true
@@ -518,6 +557,46 @@ func TestMetricsBuilder(t *testing.T) {
 					nvidiaGpuSourceAttrVal, ok := dp.Attributes().Get("nvidia.gpu.source")
 					assert.True(t, ok)
 					assert.Equal(t, "nvidia.gpu.source-val", nvidiaGpuSourceAttrVal.Str())
+				case "hw.network.bandwidth.limit":
+					assert.False(t, validatedMetrics["hw.network.bandwidth.limit"], "Found a duplicate in the metrics slice: hw.network.bandwidth.limit")
+					validatedMetrics["hw.network.bandwidth.limit"] = true
+					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
+					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
+					assert.Equal(t, "Speed of a port of InfiniBand or RoCE; hw.id has its device and number, such as mlx5_0/1.", mi.Description())
+					assert.Equal(t, "By/s", mi.Unit())
+					assert.False(t, mi.Sum().IsMonotonic())
+					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
+					dp := mi.Sum().DataPoints().At(0)
+					assert.Equal(t, start, dp.StartTimestamp())
+					assert.Equal(t, ts, dp.Timestamp())
+					assert.Equal(t, pmetric.NumberDataPointValueTypeInt, dp.ValueType())
+					assert.Equal(t, int64(1), dp.IntValue())
+					hwIDAttrVal, ok := dp.Attributes().Get("hw.id")
+					assert.True(t, ok)
+					assert.Equal(t, "hw.id-val", hwIDAttrVal.Str())
+					hostNameAttrVal, ok := dp.Attributes().Get("host.name")
+					assert.True(t, ok)
+					assert.Equal(t, "host.name-val", hostNameAttrVal.Str())
+				case "hw.network.up":
+					assert.False(t, validatedMetrics["hw.network.up"], "Found a duplicate in the metrics slice: hw.network.up")
+					validatedMetrics["hw.network.up"] = true
+					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
+					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
+					assert.Equal(t, "1 if a port of InfiniBand or RoCE is active, else 0; hw.id has its device and number.", mi.Description())
+					assert.Equal(t, "1", mi.Unit())
+					assert.False(t, mi.Sum().IsMonotonic())
+					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
+					dp := mi.Sum().DataPoints().At(0)
+					assert.Equal(t, start, dp.StartTimestamp())
+					assert.Equal(t, ts, dp.Timestamp())
+					assert.Equal(t, pmetric.NumberDataPointValueTypeInt, dp.ValueType())
+					assert.Equal(t, int64(1), dp.IntValue())
+					hwIDAttrVal, ok := dp.Attributes().Get("hw.id")
+					assert.True(t, ok)
+					assert.Equal(t, "hw.id-val", hwIDAttrVal.Str())
+					hostNameAttrVal, ok := dp.Attributes().Get("host.name")
+					assert.True(t, ok)
+					assert.Equal(t, "host.name-val", hostNameAttrVal.Str())
 				case "hw.power":
 					assert.False(t, validatedMetrics["hw.power"], "Found a duplicate in the metrics slice: hw.power")
 					validatedMetrics["hw.power"] = true
@@ -652,6 +731,49 @@ func TestMetricsBuilder(t *testing.T) {
 					nvidiaGpuSourceAttrVal, ok := dp.Attributes().Get("nvidia.gpu.source")
 					assert.True(t, ok)
 					assert.Equal(t, "nvidia.gpu.source-val", nvidiaGpuSourceAttrVal.Str())
+				case "infiniband.port.errors":
+					assert.False(t, validatedMetrics["infiniband.port.errors"], "Found a duplicate in the metrics slice: infiniband.port.errors")
+					validatedMetrics["infiniband.port.errors"] = true
+					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
+					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
+					assert.Equal(t, "Errors that a port of InfiniBand or RoCE has counted; hw.id has its device and number, such as mlx5_0/1.", mi.Description())
+					assert.Equal(t, "{error}", mi.Unit())
+					assert.True(t, mi.Sum().IsMonotonic())
+					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
+					dp := mi.Sum().DataPoints().At(0)
+					assert.Equal(t, start, dp.StartTimestamp())
+					assert.Equal(t, ts, dp.Timestamp())
+					assert.Equal(t, pmetric.NumberDataPointValueTypeInt, dp.ValueType())
+					assert.Equal(t, int64(1), dp.IntValue())
+					hwIDAttrVal, ok := dp.Attributes().Get("hw.id")
+					assert.True(t, ok)
+					assert.Equal(t, "hw.id-val", hwIDAttrVal.Str())
+					hostNameAttrVal, ok := dp.Attributes().Get("host.name")
+					assert.True(t, ok)
+					assert.Equal(t, "host.name-val", hostNameAttrVal.Str())
+					errorTypePortAttrVal, ok := dp.Attributes().Get("error.type")
+					assert.True(t, ok)
+					assert.Equal(t, "symbol_error", errorTypePortAttrVal.Str())
+				case "infiniband.port.waits":
+					assert.False(t, validatedMetrics["infiniband.port.waits"], "Found a duplicate in the metrics slice: infiniband.port.waits")
+					validatedMetrics["infiniband.port.waits"] = true
+					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
+					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
+					assert.Equal(t, "Ticks in which a port of InfiniBand or RoCE had something to send and could not, as in a congested fabric.", mi.Description())
+					assert.Equal(t, "{tick}", mi.Unit())
+					assert.True(t, mi.Sum().IsMonotonic())
+					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
+					dp := mi.Sum().DataPoints().At(0)
+					assert.Equal(t, start, dp.StartTimestamp())
+					assert.Equal(t, ts, dp.Timestamp())
+					assert.Equal(t, pmetric.NumberDataPointValueTypeInt, dp.ValueType())
+					assert.Equal(t, int64(1), dp.IntValue())
+					hwIDAttrVal, ok := dp.Attributes().Get("hw.id")
+					assert.True(t, ok)
+					assert.Equal(t, "hw.id-val", hwIDAttrVal.Str())
+					hostNameAttrVal, ok := dp.Attributes().Get("host.name")
+					assert.True(t, ok)
+					assert.Equal(t, "host.name-val", hostNameAttrVal.Str())
 				case "nvidia.gpu.attribution":
 					assert.False(t, validatedMetrics["nvidia.gpu.attribution"], "Found a duplicate in the metrics slice: nvidia.gpu.attribution")
 					validatedMetrics["nvidia.gpu.attribution"] = true
@@ -2066,6 +2188,32 @@ func TestMetricsBuilder(t *testing.T) {
 					nvidiaNvswitchSxidFatalAttrVal, ok := dp.Attributes().Get("nvidia.nvswitch.sxid.fatal")
 					assert.True(t, ok)
 					assert.True(t, nvidiaNvswitchSxidFatalAttrVal.Bool())
+				case "pcie.errors":
+					assert.False(t, validatedMetrics["pcie.errors"], "Found a duplicate in the metrics slice: pcie.errors")
+					validatedMetrics["pcie.errors"] = true
+					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
+					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
+					assert.Equal(t, "Errors of a GPU or an InfiniBand or RoCE adapter on PCIe (AER); hw.id is its PCI address, such as 0000:19:00.0.", mi.Description())
+					assert.Equal(t, "{error}", mi.Unit())
+					assert.True(t, mi.Sum().IsMonotonic())
+					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
+					dp := mi.Sum().DataPoints().At(0)
+					assert.Equal(t, start, dp.StartTimestamp())
+					assert.Equal(t, ts, dp.Timestamp())
+					assert.Equal(t, pmetric.NumberDataPointValueTypeInt, dp.ValueType())
+					assert.Equal(t, int64(1), dp.IntValue())
+					hwIDAttrVal, ok := dp.Attributes().Get("hw.id")
+					assert.True(t, ok)
+					assert.Equal(t, "hw.id-val", hwIDAttrVal.Str())
+					hostNameAttrVal, ok := dp.Attributes().Get("host.name")
+					assert.True(t, ok)
+					assert.Equal(t, "host.name-val", hostNameAttrVal.Str())
+					hwTypeAttrVal, ok := dp.Attributes().Get("hw.type")
+					assert.True(t, ok)
+					assert.Equal(t, "gpu", hwTypeAttrVal.Str())
+					errorTypePcieAttrVal, ok := dp.Attributes().Get("error.type")
+					assert.True(t, ok)
+					assert.Equal(t, "correctable", errorTypePcieAttrVal.Str())
 				}
 			}
 		})
