@@ -25,6 +25,15 @@ const (
 	GPUStatus = "hw.status"
 	// GPUThrottleActive is 1 for each GPUThrottleReason that holds the clocks down.
 	GPUThrottleActive = "nvidia.gpu.throttle.active"
+	// GPUNVLinkErrors counts errors on the NVLinks of a GPU, PCIeErrors those on a PCIe
+	// link, and PortErrors those of a port of InfiniBand or RoCE, by ErrorType.
+	GPUNVLinkErrors = "nvidia.gpu.nvlink.errors"
+	PCIeErrors      = "pcie.errors"
+	PortErrors      = "infiniband.port.errors"
+	// MountSilence is for how long the file system at Mountpoint has not answered, in
+	// seconds.
+	MountSilence = "host.mount.silence"
+	Mountpoint   = "system.filesystem.mountpoint"
 	// GPUWorkloadPrefix and GPUProcessPrefix begin the metrics of a GPU's workloads and of
 	// their processes.
 	GPUWorkloadPrefix = "nvidia.gpu.workload."

@@ -40,6 +40,7 @@ func TestGPUNamesAreTheReceivers(t *testing.T) {
 		mlattr.GPUMemoryLimit, mlattr.GPUMemoryUsage, mlattr.GPUMemoryReserved, mlattr.GPUUtilization, mlattr.GPUStatus,
 		mlattr.GPUThrottleActive, mlattr.GPUWorkloadMemory, mlattr.GPUWorkloadUtilization, mlattr.GPUProcessMemory,
 		mlattr.GPUSMUtilization, mlattr.GPUBusyTime, mlattr.GPURecoveryAction,
+		mlattr.GPUNVLinkErrors, mlattr.PCIeErrors, mlattr.PortErrors, mlattr.MountSilence,
 	} {
 		assert.Contains(t, defined["metrics"], name)
 	}
@@ -47,6 +48,7 @@ func TestGPUNamesAreTheReceivers(t *testing.T) {
 	for _, name := range []string{
 		mlattr.HardwareID, mlattr.HardwareParent, mlattr.HardwareState, mlattr.HardwareType, mlattr.GPUTask, mlattr.NVIDIAIndex,
 		mlattr.GPUSource, mlattr.ProcessID, mlattr.GPUThrottleReason, mlattr.GPUXIDCode, mlattr.RunID, mlattr.RankGlobal, mlattr.HostName,
+		mlattr.ErrorType, mlattr.Mountpoint,
 	} {
 		assert.Contains(t, defined["attributes"], name)
 	}

@@ -91,6 +91,7 @@ func hung(s *State, r *runs.Run, report func(problem.Problem)) {
 	rank, apart := rankEvidence(&p, r, stepped)
 	p.Evidence = append(p.Evidence, gpuEvidence(all, counts)...)
 	ncclEvidence(&p, r)
+	faultEvidence(&p, s, r)
 	inspect(&p, r, rank, apart)
 	blame(&p, r)
 	p.Host = cmp.Or(p.Host, r.GPUs.Host)

@@ -44,13 +44,13 @@ func (d *slow) detect(s *State, report func(problem.Problem)) {
 		}
 		times := &r.Steps.Times
 		if is.reported {
-			report(describeSlow(r, &b, is.since, usually, times.Usual, times.Recent))
+			report(describeSlow(s, r, &b, is.since, usually, times.Usual, times.Recent))
 		} else if shift := &r.Steps.Shift; shift.Lasts(s.Limits.Stall) {
-			report(describeSlow(r, &b, r.Seen.Add(-shift.Lasted), usually, shift.Usual, shift.Now))
+			report(describeSlow(s, r, &b, r.Seen.Add(-shift.Lasted), usually, shift.Usual, shift.Now))
 		} else if drift := &r.Steps.Drift; drift.Steps > 0 {
-			report(describeSlow(r, &b, r.Seen.Add(-drift.Lasted), usually, drift.Usual, drift.Now))
+			report(describeSlow(s, r, &b, r.Seen.Add(-drift.Lasted), usually, drift.Usual, drift.Now))
 		} else if !is.seen.IsZero() && s.Now.Sub(is.seen) >= s.Limits.Stall {
-			report(describeSlow(r, &b, is.behind, "%.3g s a step, %.3g if all ranks computed the same (%+.0f %%)", b.step-(b.most-b.mean), b.step))
+			report(describeSlow(s, r, &b, is.behind, "%.3g s a step, %.3g if all ranks computed the same (%+.0f %%)", b.step-(b.most-b.mean), b.step))
 		}
 	}
 }
@@ -83,7 +83,7 @@ const usually = "%.3g s a step, usually %.3g (%+.0f %%)"
 
 // describeSlow describes a run whose steps take so many seconds instead of the usual, as
 // the form says, and the ranks for which the others wait.
-func describeSlow(r *runs.Run, b *behind, since time.Time, form string, usual, now float64) problem.Problem {
+func describeSlow(s *State, r *runs.Run, b *behind, since time.Time, form string, usual, now float64) problem.Problem {
 	p := of(r, mlattr.ProblemSlow)
 	p.Onset, p.Value, p.Usual, p.Unit, p.Count = since, now, usual, "s", pace.RecentSteps
 	p.Window = time.Duration(now * pace.RecentSteps * float64(time.Second))
@@ -100,6 +100,7 @@ func describeSlow(r *runs.Run, b *behind, since time.Time, form string, usual, n
 		slices.Sort(reasons)
 		p.Evidence = append(p.Evidence, "clocks are lowered: "+listed(slices.Compact(reasons)))
 	}
+	faultEvidence(&p, s, r)
 	return p
 }
 

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/links"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
@@ -44,6 +45,8 @@ type Facts struct {
 	Services map[Service]Utilization
 	// Hit are the ids of the runs that held a GPU that has failed.
 	Hit map[string]bool
+	// Faults has those of links and file systems of each host.
+	Faults map[string][]links.Fault
 
 	// holderIDs are the ids of runs that hold GPU memory, or did within GoneAfter or when a
 	// host of their GPUs was last read that is silent.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/change"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/links"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/price"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/processes"
@@ -40,6 +41,8 @@ type Seen struct {
 	// cpu has what processes use of CPUs, nccl what NCCL says about runs.
 	cpu  processes.CPU
 	nccl map[string]*ncclAnswers
+	// links has what hosts say of their links and file systems.
+	links links.Links
 }
 
 // NewSeen returns a Seen that has seen nothing. prices are those of GPUs.
@@ -64,6 +67,7 @@ func (s *Seen) Settle(services map[string][]string, now time.Time) (*gpus.Facts,
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	facts := s.fleet.Facts(services, &s.Hosts, now)
+	facts.Faults = s.links.Faults(now)
 	s.Loads.Store(processes.NewLoads(facts, s.cpu.Cores(now)))
 	return facts, s.stuck(now)
 }
@@ -108,6 +112,7 @@ func (s *Seen) Read(md pmetric.Metrics, history *change.History, now time.Time) 
 				s.noteCPU(m, attrs, of, now)
 				shown.read(known, m)
 				s.noteNCCL(m, attrs, now)
+				s.noteLinks(m, now)
 				clients = clients || !mlattr.IsDerived(m.Name())
 			}
 		}
