@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/testing/hosttree"
 )
 
 // hung is the record of ml_metrics that a run hangs.
@@ -103,6 +104,26 @@ func TestEvidenceOfAHang(t *testing.T) {
 	assert.Equal(t, "hang", g[0].Kind)
 	w.shutdown()
 	assert.EqualValues(t, 1, w.count("written"))
+}
+
+// TestEvidenceOfTheHost has what its links have counted, and which processes wait for its disks.
+func TestEvidenceOfTheHost(t *testing.T) {
+	cfg := waitingConfig(t)
+	cfg.Evidence.RootPath = hosttree.Write(t, "proc/77/cgroup = 0::/", "proc/77/stat = 77 (cp) D 1 77 77 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 100 0 0",
+		"proc/77/task/77/stat = 77 (cp) D 1 77 77 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 100 0 0", "proc/77/task/77/wchan = nfs_wait_bit_killable")
+	w := newWorld(t, cfg)
+	require.NoError(t, w.logs.ConsumeLogs(t.Context(), hung("run-6", mlattr.ProblemBegan)))
+	report := text(t, bundle(t, cfg), "report.md")
+	for _, line := range []string{
+		"port mlx5_0/1: up, 400 Gbit/s, 1234567 port_xmit_wait",
+		"port mlx5_1/1: down, 2.5 Gbit/s, 3 link_downed, 9 local_ack_timeout_err, 17 out_of_sequence, 5 packet_seq_err, 1204 symbol_error",
+		"PCIe device 0000:19:00.0: 16.0 GT/s PCIe x8, at most 32.0 GT/s PCIe x16, 42 correctable, 1 nonfatal",
+		"PCIe device 0000:39:00.0: unknown, at most unknown",
+		"file system /mnt/home (nfs4): answers",
+		"process 77 (cp): 1 of its threads uninterruptible wait (D) in nfs_wait_bit_killable",
+	} {
+		assert.Contains(t, report, "\n- "+line+"\n")
+	}
 }
 
 // TestEvidenceWithoutContent remembers no text of a log record.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/hoststate"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/saved"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
@@ -36,11 +37,12 @@ type Gatherer struct {
 	// Dumps are patterns of the files that hold Flight Recorder dumps.
 	Dumps     []string
 	processes *workload.Processes
+	mounts    *hoststate.Mounts
 }
 
 // New returns a Gatherer.
 func New(root string, dumps []string) *Gatherer {
-	return &Gatherer{Root: root, Dumps: dumps, processes: workload.NewNamespaceProcesses(root)}
+	return &Gatherer{Root: root, Dumps: dumps, processes: workload.NewNamespaceProcesses(root), mounts: hoststate.NewMounts(root)}
 }
 
 // Gather returns the files of a hang's evidence. gpus and log are lines about the run's GPUs
@@ -48,7 +50,7 @@ func New(root string, dumps []string) *Gatherer {
 // returns what it has.
 func (g *Gatherer) Gather(ctx context.Context, h *Hang, gpus, log []string) []store.File {
 	var notes []string
-	processes, unread := g.processesOf(ctx, h)
+	processes, blocked, unread := g.processesOf(ctx, h)
 	if unread > 0 {
 		notes = append(notes, fmt.Sprintf("%d processes of the host could not be looked into: that needs CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH.", unread))
 	}
@@ -59,7 +61,7 @@ func (g *Gatherer) Gather(ctx context.Context, h *Hang, gpus, log []string) []st
 	if len(log) > 0 {
 		files = append(files, store.File{Name: "log.txt", Content: []byte(strings.Join(log, "\n") + "\n")})
 	}
-	files[0].Content = []byte(redact.Text(g.report(h, processes, gpus, files[1:], notes)))
+	files[0].Content = []byte(redact.Text(g.report(h, processes, gpus, append(g.host(ctx), blocked...), files[1:], notes)))
 	return files
 }
 
@@ -100,7 +102,7 @@ func readFile(path string, limit int64) ([]byte, error) {
 }
 
 // report begins with what is wrong and where to look next.
-func (g *Gatherer) report(h *Hang, processes []process, gpus []string, files []store.File, notes []string) string {
+func (g *Gatherer) report(h *Hang, processes []process, gpus, host []string, files []store.File, notes []string) string {
 	var b strings.Builder
 	section := func(title string, lines []string) {
 		if len(lines) > 0 {
@@ -126,6 +128,7 @@ func (g *Gatherer) report(h *Hang, processes []process, gpus []string, files []s
 	}
 	section("Processes of the run on this host", lines)
 	section("GPUs of the run", gpus)
+	section("Links, network file systems and blocked processes of this host", host)
 	for i := range files {
 		names = append(names, fmt.Sprintf("%s, %d bytes", files[i].Name, len(files[i].Content)))
 	}

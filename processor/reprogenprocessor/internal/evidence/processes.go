@@ -19,6 +19,7 @@ const (
 	maxProcesses = 64      // of the run
 	maxThreads   = 512     // of a process
 	maxWaits     = 16      // different waits of a process that are shown
+	maxBlocked   = 16      // processes in an uninterruptible wait that are shown
 )
 
 // process is a process of a run.
@@ -38,12 +39,13 @@ type wait struct {
 }
 
 // processesOf returns the processes of a hang's run, by the ids of the run, its job or its
-// container. Where none has one, they are all with the rank of a launcher. unread is how
-// many processes of the host do not say what they are, because that needs privileges.
-func (g *Gatherer) processesOf(ctx context.Context, h *Hang) (of []process, unread int) {
+// container. Where none has one, they are all with the rank of a launcher. blocked are lines
+// about processes of the host in an uninterruptible wait. unread is how many processes of the
+// host do not say what they are, because that needs privileges.
+func (g *Gatherer) processesOf(ctx context.Context, h *Hang) (of []process, blocked []string, unread int) {
 	proc, err := os.Open(filepath.Join("/", g.Root, "proc"))
 	if err != nil {
-		return nil, 0
+		return nil, nil, 0
 	}
 	defer func() { _ = proc.Close() }()
 	names, _ := proc.Readdirnames(maxListed) // what could be read counts
@@ -58,6 +60,10 @@ func (g *Gatherer) processesOf(ctx context.Context, h *Hang) (of []process, unre
 		}
 		if found.Environ == workload.SourceDenied {
 			unread++
+		}
+		if first := g.processes.Threads(uint32(pid), 1); len(first) > 0 && first[0].State == 'D' && len(blocked) < maxBlocked {
+			is := process{pid: uint32(pid), Process: found, waits: []wait{{first[0], 1}}}
+			blocked = append(blocked, is.line())
 		}
 		ids := h.Run != "" && found.RunID == h.Run || h.Job != "" && found.SlurmJobID == h.Job || h.Container != "" && found.ContainerID == h.Container
 		if ids || found.RankGlobal.Known {
@@ -74,7 +80,7 @@ func (g *Gatherer) processesOf(ctx context.Context, h *Hang) (of []process, unre
 	for i := range of {
 		of[i].waits = g.waitsOf(of[i].pid)
 	}
-	return of, unread
+	return of, blocked, unread
 }
 
 // waitsOf returns where the threads of a process wait.
