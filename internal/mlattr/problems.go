@@ -54,3 +54,6 @@ func ProblemNamed(name string) (kind ProblemKind, ok bool) {
 	}
 	return *known, true
 }
+
+// Hangs are the kinds of which the processes of a run wait.
+func Hangs() []string { return []string{ProblemLooksHung, ProblemRankMissing} }

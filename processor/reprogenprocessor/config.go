@@ -3,10 +3,12 @@ package reprogenprocessor
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"path/filepath"
 	"time"
 
 	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/config/confighttp"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/pythoncall"
 )
@@ -82,6 +84,9 @@ type limits struct {
 	// burst is the number of artifacts at once after a quiet time; 0 is twice
 	// ArtifactsPerMinute.
 	burst int
+	// ask is the time between two questions to a gateway. The first one comes within it, so
+	// that the collectors of a fleet do not ask at once.
+	ask time.Duration
 }
 
 // EvidenceConfig says what is gathered of the processes of a run that hangs.
@@ -94,6 +99,12 @@ type EvidenceConfig struct {
 	// RootPath. Those written since an hour before the hang are copied, at most 64 MiB.
 	// Default: empty, which copies none.
 	FlightRecorder []string `mapstructure:"flight_recorder"`
+
+	// Gateway is the client of an ml_view that shows what gateways conclude: it is asked
+	// every 10s which runs hang, and the evidence of those on this host is gathered. The
+	// endpoint is the address of the page, such as https://page.example:8890. Its default
+	// is empty, which asks nobody. The timeout of a question is 5s by default.
+	Gateway confighttp.ClientConfig `mapstructure:"gateway"`
 }
 
 // RetentionConfig bounds the directory. When a limit is exceeded, the sender or
@@ -117,6 +128,8 @@ type RetentionConfig struct {
 const maxWait = 30 * time.Minute
 
 func createDefaultConfig() component.Config {
+	gateway := confighttp.NewDefaultClientConfig()
+	gateway.Timeout = 5 * time.Second
 	return &Config{
 		Directory:          "reproductions",
 		CaptureContent:     true,
@@ -124,7 +137,8 @@ func createDefaultConfig() component.Config {
 		ArtifactsPerMinute: 10,
 		Retention:          RetentionConfig{MaxArtifacts: 1000, MaxBytes: 512 << 20, MaxAge: 30 * 24 * time.Hour},
 		MinFreeBytes:       1 << 30,
-		limits:             limits{workers: 2, queue: 256, bytes: 64 << 20, groups: 10_000, spans: 500},
+		Evidence:           EvidenceConfig{Gateway: gateway},
+		limits:             limits{workers: 2, queue: 256, bytes: 64 << 20, groups: 10_000, spans: 500, ask: 10 * time.Second},
 	}
 }
 
@@ -144,6 +158,10 @@ func (c *Config) Validate() error {
 		if _, err := filepath.Match(pattern, ""); err != nil || !filepath.IsAbs(pattern) {
 			errs = append(errs, fmt.Errorf(`"evidence::flight_recorder[%d]" is %q: it must be a pattern that begins with "/", such as "/tmp/nccl_trace_rank_*"`, i, pattern))
 		}
+	}
+	endpoint := c.Evidence.Gateway.Endpoint
+	if at, err := url.Parse(endpoint); endpoint != "" && (err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https") {
+		errs = append(errs, fmt.Errorf(`"evidence::gateway::endpoint" is %q: it must be an address with http or https, such as "https://page.example:8890"`, endpoint))
 	}
 	for _, bound := range [...]struct {
 		key   string

@@ -33,6 +33,8 @@ func TestConfig(t *testing.T) {
 
 	cfg, err = loadConfig(t, "repro_gen/all")
 	require.NoError(t, err)
+	gateway := createDefaultConfig().(*Config).Evidence.Gateway
+	gateway.Endpoint, gateway.Timeout = "https://fleet.example:8890", time.Second
 	assert.Equal(t, &Config{
 		Directory:          "/var/lib/otelcol-ml/reproductions",
 		AllowedModules:     []string{"statistics", "my_app.models.*", "numpy.linalg:solve"},
@@ -40,7 +42,7 @@ func TestConfig(t *testing.T) {
 		ArtifactsPerMinute: 5,
 		Retention:          RetentionConfig{MaxArtifacts: 200, MaxBytes: 100 << 20, MaxAge: 24 * time.Hour},
 		EmitLog:            true,
-		Evidence:           EvidenceConfig{RootPath: "/hostfs", FlightRecorder: []string{"/tmp/nccl_trace_rank_*"}},
+		Evidence:           EvidenceConfig{RootPath: "/hostfs", FlightRecorder: []string{"/tmp/nccl_trace_rank_*"}, Gateway: gateway},
 		limits:             createDefaultConfig().(*Config).limits,
 	}, cfg)
 }
@@ -60,6 +62,7 @@ func TestBadConfig(t *testing.T) {
 		},
 		"repro_gen/evidence": {
 			`"evidence::flight_recorder[0]" is "dumps/*": it must be a pattern that begins with "/"`, `"evidence::flight_recorder[1]" is "/tmp/["`,
+			`"evidence::gateway::endpoint" is "fleet:8890": it must be an address with http or https`,
 		},
 		"repro_gen/many_artifacts": {`"artifacts_per_minute" is 100001: it must be 1 to 100000`},
 		"repro_gen/no_unit":        {`"sibling_wait" is 10ns: it must be 0s, or 1ms to 30m0s`},

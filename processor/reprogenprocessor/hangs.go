@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.uber.org/zap"
@@ -27,6 +28,8 @@ const (
 	gatherTimeout = 30 * time.Second
 	// maxHangs is how many hangs wait; each gathers once, one after the other.
 	maxHangs = 16
+	// maxGathered is of how many runs is known that their evidence was gathered.
+	maxGathered = 256
 	// maxLines is how many log records are remembered, of at most maxLine bytes.
 	maxLines, maxLine = 256, 512
 	// hangKind is the kind of a group of hangs.
@@ -40,13 +43,18 @@ type hangs struct {
 	writer   *writer
 	waiting  chan evidence.Hang
 
+	// gathered has when the evidence of each run was gathered last.
+	gathered *simplelru.LRU[string, time.Time]
+
 	mu    sync.Mutex
 	lines []string // of log records, the newest last
 }
 
 func newHangs(cfg *EvidenceConfig, gpus *gpustate.State, w *writer) *hangs {
+	gathered, _ := simplelru.NewLRU[string, time.Time](maxGathered, nil) // fails for a size of 0
 	return &hangs{
 		gatherer: evidence.New(cfg.RootPath, cfg.FlightRecorder), gpus: gpus, writer: w, waiting: make(chan evidence.Hang, maxHangs),
+		gathered: gathered,
 	}
 }
 
@@ -114,7 +122,14 @@ func (h *hangs) write(ctx context.Context, hang *evidence.Hang) {
 	for i := range log {
 		log[i] = redact.Text(log[i])
 	}
+	if at, _ := h.gathered.Get(hang.Run); hang.Elsewhere && at.After(hang.Onset) {
+		return
+	}
 	files := h.gatherer.Gather(ctx, hang, h.gpus.Of(hang.Run, h.writer.now()), log)
+	if len(files) == 0 {
+		return
+	}
+	h.gathered.Add(hang.Run, hang.Detected)
 	of := group.Digest(hang.Kind, hang.Service, hang.Run)
 	name := store.ArtifactName(hang.Detected, group.Digest(hang.ID, hang.Onset.String())+group.Digest(hang.ID), of)
 	err := h.writer.disk.Write(of, name, share.OriginOf(share.SenderOf(sender.ID{}), hang.Service), files)

@@ -18,7 +18,7 @@ import (
 // the block that shows the defaults against them.
 func TestReadmeExamples(t *testing.T) {
 	blocks := strings.Split(text(t, "README.md"), "```yaml\n")[1:]
-	require.Len(t, blocks, 2)
+	require.Len(t, blocks, 3)
 	for i, block := range blocks {
 		block, _, ok := strings.Cut(block, "```")
 		require.True(t, ok)

@@ -35,8 +35,10 @@ const (
 // workers write.
 type recorder struct {
 	observer
-	writer writer
-	hangs  *hangs
+	writer  writer
+	hangs   *hangs
+	gateway gateway
+	set     component.TelemetrySettings
 
 	withdraw        func()         // the notices; nil before the start
 	releases, saves shared.Loop    // what keeps the time
@@ -76,13 +78,14 @@ func newRecorder(cfg *Config, kinds kind.Registry, id component.ID, set componen
 		},
 	}
 	r.hangs = newHangs(&cfg.Evidence, r.gpus, &r.writer)
+	r.gateway.hangs, r.set = r.hangs, set
 	r.aborted, r.abort = context.WithCancel(context.Background())
 	return r, nil
 }
 
 // Start opens the directory and begins to write. A directory that cannot be used
 // is an error, because no artifact could ever be written.
-func (r *recorder) Start(_ context.Context, host component.Host) error {
+func (r *recorder) Start(ctx context.Context, host component.Host) error {
 	if r.writer.disk == nil {
 		d, groups, warnings, err := store.Open(r.cfg.Directory, store.Limits{
 			Artifacts: r.cfg.Retention.MaxArtifacts, Bytes: r.cfg.Retention.MaxBytes, Age: r.cfg.Retention.MaxAge, Free: r.cfg.MinFreeBytes,
@@ -96,7 +99,7 @@ func (r *recorder) Start(_ context.Context, host component.Host) error {
 		r.writer.disk = d
 		r.groups.Load(groups)
 	}
-	if err := r.registerGauges(); err != nil {
+	if err := errors.Join(r.registerGauges(), r.gateway.start(ctx, host, r.set)); err != nil {
 		return errors.Join(err, r.writer.disk.Close())
 	}
 	if len(r.cfg.AllowedModules) == 0 {
@@ -150,6 +153,7 @@ func (r *recorder) Shutdown(ctx context.Context) error {
 func (r *recorder) finish() error {
 	_ = r.releases.Stop(context.Background())
 	_ = r.saves.Stop(context.Background())
+	_ = r.gateway.asking.Stop(context.Background())
 	_ = r.gathering.Stop(context.Background())
 	r.incidents.Close()
 	r.busy.Wait()

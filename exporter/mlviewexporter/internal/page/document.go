@@ -138,13 +138,18 @@ var assets = sync.OnceValue(func() map[string]*document {
 		if ending == ".js" {
 			content = comments.ReplaceAll(content, nil)
 		}
-		sum := sha256.Sum256(content)
 		file := newDocument(contentTypes[ending], content)
-		file.tag = hex.EncodeToString(sum[:8])
+		file.tag = tagOf(content)
 		files[path.Base(name)] = file
 	}
 	return files
 })
+
+// tagOf returns an entity tag of a content.
+func tagOf(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:8])
+}
 
 // comments are the lines of a script that are comments: they are for those who change the
 // page, and an eighth of it.

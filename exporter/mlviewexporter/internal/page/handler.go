@@ -12,6 +12,7 @@ import (
 	"cmp"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/report"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/text"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/schema"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/hostnames"
 )
 
@@ -93,6 +95,10 @@ func NewHandler(source Source, set Settings) *Handler {
 		state := source.State()
 		h.states.serve(w, r, state, func() (*document, error) { return jsonDocument(state) })
 	})
+	h.mux.HandleFunc("GET /api/v1/hangs", func(w http.ResponseWriter, r *http.Request) {
+		state := source.State()
+		h.states.serve(w, r, [2]any{state, "hangs"}, func() (*document, error) { return hangsDocument(state.Needs) })
+	})
 	serveDetail(h, "runs/{key}", "", func(r *http.Request, _ string) (*api.RunDetail, bool) { return source.Run(r.PathValue("key")) })
 	// with is another run than the last good one.
 	serveDetail(h, "runs/{key}/compare", "with", func(r *http.Request, with string) (*api.Comparison, bool) {
@@ -132,6 +138,24 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.mux.ServeHTTP(w, r)
+}
+
+// maxHangs is how many hangs are named.
+const maxHangs = 256
+
+// hangsDocument says which runs hang, without what changes while they do. Collectors ask for it
+// time and again, so that it has a tag.
+func hangsDocument(needs []api.Need) (*document, error) {
+	all := []api.Need{}
+	for _, need := range needs {
+		if len(all) < maxHangs && slices.Contains(mlattr.Hangs(), need.Kind) {
+			need.Value, need.GPUHours, need.Before = nil, nil, []api.Change{}
+			all = append(all, need)
+		}
+	}
+	made, err := jsonDocument(all)
+	made.tag = tagOf(made.plain)
+	return made, err
 }
 
 // serveRoot answers browsers, which accept text/html, with the page, and others

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -54,6 +55,41 @@ func get(h http.Handler, target string, headers ...string) *httptest.ResponseRec
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
 	return w
+}
+
+// TestHangs are the runs that hang, and change only if these do.
+func TestHangs(t *testing.T) {
+	needs, want := load(t, "incidents.json").State().Needs, 0
+	for i := range needs {
+		if kind := needs[i].Kind; kind == "looks_hung" || kind == "rank_missing" {
+			want++
+		}
+	}
+	require.Positive(t, want)
+	ask := func(needs []api.Need, headers ...string) (*httptest.ResponseRecorder, []api.Need) {
+		answer := get(newHandler(t, page.NewFixture(page.FixtureData{State: &api.State{Needs: needs}}), page.Settings{}), "/api/v1/hangs", headers...)
+		var hangs []api.Need
+		if answer.Code == http.StatusOK {
+			require.NoError(t, json.Unmarshal(answer.Body.Bytes(), &hangs))
+		}
+		return answer, hangs
+	}
+	first, hangs := ask(needs)
+	require.Len(t, hangs, want)
+	assert.NotEmpty(t, hangs[0].RunID)
+	assert.NotEmpty(t, hangs[0].Evidence)
+
+	later := slices.Clone(needs)
+	for i := range later {
+		value := float64(i) + 1e6
+		later[i].Value = &value
+	}
+	again, _ := ask(later, "If-None-Match", first.Header().Get("ETag"))
+	assert.Equal(t, http.StatusNotModified, again.Code)
+	healthy, _ := ask(nil, "If-None-Match", first.Header().Get("ETag"))
+	assert.Equal(t, "[]", healthy.Body.String())
+	_, hangs = ask(slices.Repeat(needs, 1000))
+	assert.Len(t, hangs, 256)
 }
 
 func TestOnlyGetAndHeadAreAnswered(t *testing.T) {

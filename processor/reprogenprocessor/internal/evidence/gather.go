@@ -47,10 +47,13 @@ func New(root string, dumps []string) *Gatherer {
 
 // Gather returns the files of a hang's evidence. gpus and log are lines about the run's GPUs
 // and the newest log records. What cannot be had is said in the report. When ctx ends, it
-// returns what it has.
+// returns what it has. Of a hang elsewhere it returns none if nothing of the run is here.
 func (g *Gatherer) Gather(ctx context.Context, h *Hang, gpus, log []string) []store.File {
 	var notes []string
 	processes, blocked, unread := g.processesOf(ctx, h)
+	if h.Elsewhere && len(gpus) == 0 && (len(processes) == 0 || !processes[0].ids) {
+		return nil
+	}
 	if unread > 0 {
 		notes = append(notes, fmt.Sprintf("%d processes of the host could not be looked into: that needs CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH.", unread))
 	}

@@ -15,17 +15,22 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 )
 
-// Hang is a problem of ml_metrics that says that a run waits.
+// Hang is a problem of ml_metrics that says that a run waits. Its form in JSON is a row of ml_view.
 type Hang struct {
 	// ID is the problem's, Kind its kind.
 	ID, Kind string
 	// Run, Service, Job and Container say whose processes wait, "" if unknown.
-	Run, Service, Job, Container string
+	Run                     string `json:"run_id"`
+	Service, Job, Container string
 	// Text says what is wrong in one sentence, Evidence why, and Next where to look.
-	Text, Next string
-	Evidence   []string
-	// Onset is since when it hangs, Detected when that was concluded.
-	Onset, Detected time.Time
+	Text     string `json:"subject"`
+	Next     string
+	Evidence []string
+	// Onset is since when it hangs, Detected when that was concluded, or heard.
+	Onset    time.Time `json:"since"`
+	Detected time.Time
+	// Elsewhere reports whether a gateway has concluded it, perhaps of other hosts.
+	Elsewhere bool
 }
 
 // maxEvidence bounds the sentences that are read of a record, and maxSentence each, in bytes.
@@ -38,8 +43,7 @@ func HangOf(resource pcommon.Map, record plog.LogRecord) (h Hang, ok bool) {
 	}
 	attrs := record.Attributes()
 	text := func(key string) string { return mlattr.CutText(attr.Text(attrs, key), maxSentence) }
-	waits := [...]string{mlattr.ProblemLooksHung, mlattr.ProblemRankMissing}
-	if !slices.Contains(waits[:], text(mlattr.Problem)) || text(mlattr.ProblemState) != mlattr.ProblemBegan {
+	if !slices.Contains(mlattr.Hangs(), text(mlattr.Problem)) || text(mlattr.ProblemState) != mlattr.ProblemBegan {
 		return Hang{}, false
 	}
 	h = Hang{

@@ -25,20 +25,21 @@ func Tracer(settings component.TelemetrySettings) trace.Tracer {
 // TelemetryBuilder provides an interface for components to report telemetry
 // as defined in metadata and user config.
 type TelemetryBuilder struct {
-	meter                          metric.Meter
-	mu                             sync.Mutex
-	registrations                  []metric.Registration
-	ProcessorReproGenCandidates    metric.Int64Counter
-	ProcessorReproGenDeduplicated  metric.Int64Counter
-	ProcessorReproGenDiskUsage     metric.Int64ObservableGauge
-	ProcessorReproGenDropped       metric.Int64Counter
-	ProcessorReproGenGroups        metric.Int64ObservableGauge
-	ProcessorReproGenQueueLength   metric.Int64ObservableGauge
-	ProcessorReproGenRedactions    metric.Int64Counter
-	ProcessorReproGenRemoved       metric.Int64Counter
-	ProcessorReproGenTraces        metric.Int64ObservableGauge
-	ProcessorReproGenWriteDuration metric.Float64Histogram
-	ProcessorReproGenWritten       metric.Int64Counter
+	meter                             metric.Meter
+	mu                                sync.Mutex
+	registrations                     []metric.Registration
+	ProcessorReproGenCandidates       metric.Int64Counter
+	ProcessorReproGenDeduplicated     metric.Int64Counter
+	ProcessorReproGenDiskUsage        metric.Int64ObservableGauge
+	ProcessorReproGenDropped          metric.Int64Counter
+	ProcessorReproGenGatewayQuestions metric.Int64Counter
+	ProcessorReproGenGroups           metric.Int64ObservableGauge
+	ProcessorReproGenQueueLength      metric.Int64ObservableGauge
+	ProcessorReproGenRedactions       metric.Int64Counter
+	ProcessorReproGenRemoved          metric.Int64Counter
+	ProcessorReproGenTraces           metric.Int64ObservableGauge
+	ProcessorReproGenWriteDuration    metric.Float64Histogram
+	ProcessorReproGenWritten          metric.Int64Counter
 }
 
 // TelemetryBuilderOption applies changes to default builder.
@@ -162,6 +163,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_processor_repro_gen_dropped",
 		metric.WithDescription("Failures without an artifact, or with an incomplete one, by reason. [Development]"),
 		metric.WithUnit("{failure}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ProcessorReproGenGatewayQuestions, err = builder.meter.Int64Counter(
+		"otelcol_processor_repro_gen_gateway_questions",
+		metric.WithDescription("How often a gateway was asked which runs hang, by outcome. [Development]"),
+		metric.WithUnit("{question}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorReproGenGroups, err = builder.meter.Int64ObservableGauge(

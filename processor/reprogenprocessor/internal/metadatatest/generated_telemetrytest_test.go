@@ -39,6 +39,7 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ProcessorReproGenCandidates.Add(context.Background(), 1)
 	tb.ProcessorReproGenDeduplicated.Add(context.Background(), 1)
 	tb.ProcessorReproGenDropped.Add(context.Background(), 1)
+	tb.ProcessorReproGenGatewayQuestions.Add(context.Background(), 1)
 	tb.ProcessorReproGenRedactions.Add(context.Background(), 1)
 	tb.ProcessorReproGenRemoved.Add(context.Background(), 1)
 	tb.ProcessorReproGenWriteDuration.Record(context.Background(), 1)
@@ -53,6 +54,9 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualProcessorReproGenDropped(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualProcessorReproGenGatewayQuestions(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualProcessorReproGenGroups(t, testTel,
