@@ -1,10 +1,15 @@
 package view_test
 
 import (
+	"fmt"
+	"maps"
 	"net/http"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -41,22 +46,30 @@ func (f *fleet) startBetween(t *testing.T, name string) *harness.Collector {
 // startAgent starts the agent of a machine, which sends to gateways. Programs send to it.
 func startAgent(t *testing.T, gateways ...*harness.Collector) *gateway {
 	t.Helper()
+	return startAgentWith(t, nil, gateways...)
+}
+
+// startAgentWith starts an agent with more overrides.
+func startAgentWith(t *testing.T, more map[string]any, gateways ...*harness.Collector) *gateway {
+	t.Helper()
 	var addresses []string
 	for _, g := range gateways {
 		addresses = append(addresses, g.Address(t, "receivers::otlp::protocols::grpc"))
 	}
 	dir := t.TempDir()
+	overrides := map[string]any{
+		"exporters::load_balancing::resolver":                            map[string]any{"dns": nil, "static": map[string]any{"hostnames": addresses}},
+		"exporters::load_balancing::sending_queue::batch::flush_timeout": "100ms",
+		"service::pipelines::metrics::receivers":                         []string{"otlp"},
+		"service::pipelines::logs::receivers":                            []string{"otlp"},
+		"processors::repro_gen::sibling_wait":                            "1s",
+	}
+	maps.Copy(overrides, more)
 	a := &gateway{Collector: harness.StartCollector(t, harness.CollectorOptions{
-		Config: harness.Path("distribution", "config", "agent-gateway.yaml"),
-		Overrides: map[string]any{
-			"exporters::load_balancing::resolver":                            map[string]any{"dns": nil, "static": map[string]any{"hostnames": addresses}},
-			"exporters::load_balancing::sending_queue::batch::flush_timeout": "100ms",
-			"service::pipelines::metrics::receivers":                         []string{"otlp"},
-			"service::pipelines::logs::receivers":                            []string{"otlp"},
-			"processors::repro_gen::sibling_wait":                            "1s",
-		},
-		Env: []string{"OTELCOL_ML_QUEUE_DIR=" + filepath.Join(dir, "queue")},
-		Dir: dir,
+		Config:    harness.Path("distribution", "config", "agent-gateway.yaml"),
+		Overrides: overrides,
+		Env:       []string{"OTELCOL_ML_QUEUE_DIR=" + filepath.Join(dir, "queue")},
+		Dir:       dir,
 	})}
 	var err error
 	a.sender, err = harness.NewGRPCSender(a.Address(t, "receivers::otlp::protocols::grpc"))
@@ -140,4 +153,69 @@ func TestFleetOfGateways(t *testing.T) {
 			assert.True(t, harness.IsAbsentBackend(entry), entry)
 		}
 	}
+}
+
+// TestEvidenceThatOnlyAFleetAsksFor has two agents that conclude nothing, and a process of the run
+// on the host of one of them. A gateway concludes that the run hangs, the agents learn it from the
+// page of the fleet, and the one with the process gathers the evidence, once.
+func TestEvidenceThatOnlyAFleetAsksFor(t *testing.T) {
+	f := startFleet(t)
+	between := f.startBetween(t, "gw-1")
+	// The agent of a host without the run has a proc without its processes.
+	elsewhere := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(elsewhere, "proc"), 0o700))
+	bundles := make(map[string]string) // by the root of a host
+	ask := func(root, password string) *gateway {
+		bundles[root] = filepath.Join(t.TempDir(), "reproductions")
+		page := map[string]any{
+			"endpoint": "https://" + f.page.Address(t, "exporters::ml_view"), "auth": map[string]any{"authenticator": "basicauth/page"},
+			"tls": map[string]any{"ca_file": f.file("crt")},
+		}
+		return startAgentWith(t, map[string]any{
+			"extensions::basicauth/page":                 map[string]any{"client_auth": map[string]any{"username": reader, "password": password}},
+			"service::extensions":                        []string{"health_check", "ml_guard", "ml_guard/gateways", "file_storage/queue", "basicauth/page"},
+			"processors::repro_gen::evidence::root_path": root, "processors::repro_gen::evidence::gateway": page,
+			"processors::repro_gen::directory": bundles[root],
+		}, between)
+	}
+	agent, other, stranger := ask("", password), ask(elsewhere, password), ask("/", "a wrong password")
+	rank := exec.CommandContext(t.Context(), "sleep", "600")
+	rank.Env = []string{"TORCHELASTIC_RUN_ID=" + trainerRun, "RANK=1", "PATH=" + os.Getenv("PATH")}
+	require.NoError(t, rank.Start())
+	defer func() { _ = rank.Process.Kill(); _ = rank.Wait() }()
+	written := func(root string) []string {
+		reports, err := filepath.Glob(filepath.Join(bundles[root], "*", "*", "report.md"))
+		require.NoError(t, err)
+		return reports
+	}
+
+	require.EventuallyWithT(t, func(t2 *assert.CollectT) {
+		agent.step(t2, t, "1.8.1")
+		agent.holdGPU(t2, t)
+		assert.Equal(t2, "running", f.state(t2, t).run(t2).State)
+	}, arrival, poll)
+	assert.Empty(t, written(""), "the run is healthy")
+
+	var concluded time.Time
+	require.EventuallyWithT(t, func(t2 *assert.CollectT) {
+		agent.holdGPU(t2, t)
+		if concluded.IsZero() && len(f.state(t2, t).Needs) > 0 {
+			concluded = time.Now()
+		}
+		require.Len(t2, written(""), 1)
+	}, arrival, poll)
+	t.Logf("the evidence was there %v after the page had the hang", time.Since(concluded).Round(100*time.Millisecond))
+	report, err := os.ReadFile(written("")[0])
+	require.NoError(t, err)
+	assert.Contains(t, string(report), trainerRun+": looks hung")
+	assert.Contains(t, string(report), fmt.Sprintf("process %d (sleep), rank 1: 1 of its threads sleeping", rank.Process.Pid))
+	assert.Contains(t, string(report), "confirmed by 1 GPU at 0 %")
+	for _, g := range []*harness.Collector{agent.Collector, other.Collector, stranger.Collector, between, f.page} {
+		assert.Zero(t, g.Stop(t))
+	}
+	assert.Len(t, written(""), 1)
+	assert.Empty(t, written(elsewhere))
+	assert.Empty(t, written("/"))
+	assert.Contains(t, stranger.Output(), "The gateway did not say which runs hang")
+	assert.Contains(t, stranger.Output(), "the answer is 401")
 }
