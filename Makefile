@@ -144,6 +144,7 @@ image: build image-inputs ## Build the image otelcol-ml:<version> with docker or
 e2e-image: image ## Test the image in the stack of docker/compose.yaml
 	@e2e/servers/build.sh
 	@e2e/servers/images.sh
+	@PROGRAM=otelcol-ml-agent docker/image.sh
 	@GOWORK=off go test -C e2e -count=1 -timeout 30m -v ./image/...
 
 .PHONY: packages

@@ -59,7 +59,9 @@ func TestFiles(t *testing.T) {
 			"otelcol-ml-"+*version+"-linux-"+arch+".tar.gz",
 			"otelcol-ml-agent-"+*version+"-linux-"+arch+".tar.gz",
 			"otelcol-ml-"+packaged()+"."+rpm+".rpm",
-			"otelcol-ml_"+packaged()+"_"+arch+".deb")
+			"otelcol-ml-agent-"+packaged()+"."+rpm+".rpm",
+			"otelcol-ml_"+packaged()+"_"+arch+".deb",
+			"otelcol-ml-agent_"+packaged()+"_"+arch+".deb")
 	}
 	if *images {
 		wanted = append(wanted, image("otelcol-ml"), image("otelcol-ml-agent"))
@@ -143,11 +145,14 @@ func TestPackages(t *testing.T) {
 	dpkg, err := exec.LookPath("dpkg-deb")
 	require.NoError(t, err, "the tests read Debian packages")
 	for arch := range strings.SplitSeq(*archs, ",") {
-		name := filepath.Join(*dist, "otelcol-ml_"+packaged()+"_"+arch+".deb")
-		assert.Equal(t, packaged(), output(t, "", dpkg, "-f", name, "Version"))
-		assert.Equal(t, arch, output(t, "", dpkg, "-f", name, "Architecture"))
-		assert.Contains(t, output(t, "", dpkg, "-f", name, "Depends"), "libc6 (>= 2.")
-		assert.Contains(t, output(t, "", dpkg, "-c", name), "./usr/bin/otelcol-ml\n")
+		for program, other := range map[string]string{"otelcol-ml": "otelcol-ml-agent", "otelcol-ml-agent": "otelcol-ml"} {
+			name := filepath.Join(*dist, program+"_"+packaged()+"_"+arch+".deb")
+			assert.Equal(t, packaged(), output(t, "", dpkg, "-f", name, "Version"))
+			assert.Equal(t, arch, output(t, "", dpkg, "-f", name, "Architecture"))
+			assert.Contains(t, output(t, "", dpkg, "-f", name, "Depends"), "libc6 (>= 2.")
+			assert.Equal(t, other, output(t, "", dpkg, "-f", name, "Conflicts"))
+			assert.Contains(t, output(t, "", dpkg, "-c", name), "./usr/bin/"+program+"\n")
+		}
 	}
 }
 

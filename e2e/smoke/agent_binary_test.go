@@ -17,14 +17,13 @@ const agentBytes = 60_000_000
 
 // TestAgentBinary: otelcol-ml-agent is small, and runs what a machine with GPUs runs.
 func TestAgentBinary(t *testing.T) {
-	binary := harness.Binary(t, "build", "bin", "otelcol-ml-agent")
-	info, err := os.Stat(binary)
+	useAgent(t)
+	info, err := os.Stat(harness.CollectorBinary(t))
 	require.NoError(t, err)
 	assert.LessOrEqual(t, info.Size(), int64(agentBytes))
 
-	t.Setenv("OTELCOL_ML_BINARY", binary)
 	config := func(name string) string { return harness.Path("distribution", "config", name) }
-	for _, over := range [][]string{{"agent.yaml"}, {"production.yaml"}, {"agent.yaml", "nccl.yaml"}, {"agent.yaml", "archive.yaml"}} {
+	for _, over := range [][]string{{"agent.yaml"}, {"production.yaml"}, {"agent.yaml", "nccl.yaml"}, {"agent.yaml", "archive.yaml"}, {"agent.yaml", "llm-backend.yaml"}, {"demo.yaml"}} {
 		var files []string
 		for _, name := range over {
 			files = append(files, config(name))

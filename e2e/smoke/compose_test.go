@@ -286,7 +286,7 @@ func TestComposeGPU(t *testing.T) {
 
 			service, err := project.GetService("gpu-" + profile)
 			require.NoError(t, err)
-			assert.Equal(t, base.Services["otelcol-ml"].Image, service.Image)
+			checkAgentImage(t, &service)
 			assert.Equal(t, "nvidia", service.Runtime)
 			assert.Equal(t, "all", *service.Environment["NVIDIA_VISIBLE_DEVICES"])
 			assert.Equal(t, "utility", *service.Environment["NVIDIA_DRIVER_CAPABILITIES"])
@@ -299,6 +299,24 @@ func TestComposeGPU(t *testing.T) {
 			assert.Equal(t, harness.Path("docker", "collector", "gpu.yaml"), sourceOf(t, &service, "/etc/otelcol-ml/config.yaml"))
 		})
 	}
+}
+
+// useAgent has a test run the smaller collector.
+func useAgent(t *testing.T) {
+	t.Helper()
+	t.Setenv("OTELCOL_ML_BINARY", harness.Binary(t, "build", "bin", "otelcol-ml-agent"))
+}
+
+// checkAgentImage expects the image of the smaller collector, as make image and Compose
+// build it.
+func checkAgentImage(t *testing.T, service *types.ServiceConfig) {
+	t.Helper()
+	const program = "otelcol-ml-agent"
+	assert.Equal(t, program+":"+readManifest(t).Dist.Version, service.Image)
+	require.NotNil(t, service.Build)
+	assert.FileExists(t, filepath.Join(service.Build.Context, service.Build.Dockerfile))
+	require.NotNil(t, service.Build.Args["PROGRAM"])
+	assert.Equal(t, program, *service.Build.Args["PROGRAM"])
 }
 
 // The kernel's log is for the collector that reads GPUs, and only with the file that
@@ -326,7 +344,7 @@ func TestComposeKernelLog(t *testing.T) {
 // The collector that reads GPUs listens nowhere but for its own health and metrics, and
 // starts where there is no GPU.
 func TestComposeGPUCollectorStarts(t *testing.T) {
-	t.Parallel()
+	useAgent(t)
 	sink := harness.StartSink(t)
 	collector := harness.StartCollector(t, harness.CollectorOptions{
 		Config: harness.Path("docker", "collector", "gpu.yaml"),

@@ -20,6 +20,7 @@ import (
 // The Compose file has no key that Compose does not know, and what it asks for
 // is what the receiver's documentation says.
 func TestGPUComposeFile(t *testing.T) {
+	useAgent(t)
 	path := harness.Path("examples", "gpu", "compose.yaml")
 	for profile, capabilities := range map[string][]string{
 		"rootless":    nil,
@@ -50,7 +51,7 @@ func TestGPUComposeFile(t *testing.T) {
 					assert.FileExists(t, volume.Source)
 				}
 			}
-			assert.FileExists(t, filepath.Join(service.Build.Context, service.Build.Dockerfile))
+			checkAgentImage(t, &service)
 		})
 	}
 	validate(t, harness.Path("examples", "gpu", "collector.yaml"))
@@ -59,6 +60,7 @@ func TestGPUComposeFile(t *testing.T) {
 // Each Kubernetes manifest is decoded by Kubernetes' own types, with unknown
 // keys as errors, and its configuration is loaded.
 func TestGPUKubernetesManifests(t *testing.T) {
+	useAgent(t)
 	files, err := filepath.Glob(harness.Path("examples", "gpu", "kubernetes-*.yaml"))
 	require.NoError(t, err)
 	require.Len(t, files, 2)
@@ -89,6 +91,7 @@ func checkPod(t *testing.T, pod *corev1.PodSpec, config string, attribution bool
 	assert.True(t, pod.HostPID)
 	require.Len(t, pod.Containers, 1)
 	container := pod.Containers[0]
+	assert.Equal(t, "registry.example/otelcol-ml-agent:0.1.0", container.Image)
 	for _, list := range []corev1.ResourceList{container.Resources.Requests, container.Resources.Limits} {
 		for name := range list {
 			assert.NotContains(t, name, "nvidia.com", "a request takes the GPU from the workloads")
