@@ -150,13 +150,23 @@ func page() string {
 	return b.String()
 }
 
+// terms has what several methods share, and the term of it that the page explains.
+var terms = strings.NewReplacer(
+	" of blocks of at least a minute and 10 observations (batch means: Law and Kelton), ", " of *blocks*, ",
+	" in a row, together 3.5 robust deviations (Hampel, 1974) from those of up to 60 blocks before", " in a row",
+	"Fisher's exact test (1935) against the up to 9000 outcomes before, with p < 1e-7; the onset by a cumulative sum (Page, 1954)", "*Fisher*",
+)
+
 // methods returns, as Markdown, the statistics by which problems are found.
 func methods() string {
 	var b strings.Builder
 	b.WriteString("# Where the rules of problems come from\n\n" +
 		"<!-- Generated from internal/mlattr by \"go generate\". Do not edit. -->\n\n" +
 		"[Problems and changes](../problems.md) has the rules. Kinds that are not here count or compare\n" +
-		"without statistics.\n\n")
+		"without statistics. *Blocks* have a minute and 10 observations or more (batch means: Law and\n" +
+		"Kelton), and differ together by 3.5 robust deviations (Hampel, 1974) from those of up to 60\n" +
+		"blocks before. *Fisher* is his exact test (1935) against the up to 9000 outcomes before, with\n" +
+		"p < 1e-7; the onset is by a cumulative sum (Page, 1954).\n\n")
 	var order []string
 	kinds := make(map[string][]string)
 	for i := range mlattr.Problems {
@@ -168,7 +178,7 @@ func methods() string {
 		}
 	}
 	for _, method := range order {
-		fmt.Fprintf(&b, "- %s: %s\n", strings.Join(kinds[method], ", "), method)
+		fmt.Fprintf(&b, "- %s: %s\n", strings.Join(kinds[method], ", "), terms.Replace(method))
 	}
 	return b.String()
 }
