@@ -74,15 +74,14 @@ func TestSizes(t *testing.T) {
 			mib(one.text, one.spans), mib(one.archive, one.spans), mib(one.tables, one.spans),
 			mib(one.archive, one.spans)*perStep*10*86400/1e6/1024)
 	}
-	write("\n| %.0f spans of all systems | time |", total)
-	write("|---|---|")
-	write("| sending and archiving | %.0f s |", writing.Seconds())
-	write("| converting | %.0f s |", converting.Seconds())
+	var asked []string
 	for _, name := range slices.Sorted(maps.Keys(questions)) {
 		began := time.Now()
 		ask(t, all, name)
-		write("| `%s` | %.1f s |", name, time.Since(began).Seconds())
+		asked = append(asked, fmt.Sprintf("`%s` %.1f s", name, time.Since(began).Seconds()))
 	}
+	write("\n%.0f spans of all systems: sending and archiving %.0f s, converting %.0f s, the questions", total, writing.Seconds(), converting.Seconds())
+	write("%s.", strings.Join(asked, ", "))
 	t.Log("\n" + report.String())
 	if *update && !t.Failed() {
 		writeReport(t, report.String())
