@@ -3,6 +3,7 @@ package content
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -86,11 +87,16 @@ func recall() string {
 		out.WriteString(classes[class].row(fmt.Sprintf("%s: %d forms", class, forms[class])))
 	}
 	out.WriteString(all.row("all"))
-	places := make([]string, len(positionOrder))
-	for i, name := range positionOrder {
-		places[i] = name + " " + percent(positions[name].found, positions[name].places)
+	shares := make(map[string][]string)
+	for _, name := range positionOrder {
+		share := percent(positions[name].found, positions[name].places)
+		shares[share] = append(shares[share], name)
 	}
-	fmt.Fprintf(&out, "\nBy place: %s.\n\nWhat was missed:\n\n", strings.Join(places, ", "))
+	var places []string
+	for _, share := range slices.Sorted(maps.Keys(shares)) {
+		places = append(places, share+" in "+strings.Join(shares[share], ", "))
+	}
+	fmt.Fprintf(&out, "\nBy place: %s.\n\nWhat was missed:\n\n", strings.Join(places, "; "))
 	for _, form := range slices.Sorted(keysOf(missed)) {
 		in := strings.Join(missed[form], ", ")
 		if n := len(missed[form]); n > 3 {
