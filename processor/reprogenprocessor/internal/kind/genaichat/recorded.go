@@ -26,7 +26,7 @@ func looksRecorded(v pcommon.Value) bool {
 		return false
 	}
 	text := v.Str()
-	return len(text) > 2 && (text[0] == '{' || text[0] == '[') && strings.Contains(text, `"role"`)
+	return len(text) > 2 && (text[0] == '{' || text[0] == '[') && (strings.Contains(text, `"role"`) || strings.Contains(text, `"contents"`))
 }
 
 // ofAnswer matches the keys of what a model answered, which is not what was asked.
@@ -87,12 +87,16 @@ func modelOf(attributes pcommon.Map) string {
 }
 
 // conversationOf returns the request that a tree is: a list of messages, or an object
-// that has one. Gemini calls them contents. It returns nil where a message is none.
+// that has one. Gemini calls them contents, which may be a text. It returns nil where a
+// message is none.
 func conversationOf(v any) jsontree.Object {
 	recorded, _ := v.(jsontree.Object)
 	list, isList := v.(jsontree.Array)
 	if !isList {
 		list = append(recorded.Array("messages"), recorded.Array("contents")...)
+	}
+	if text := recorded.Text("contents"); text != "" {
+		list = append(list, jsontree.Of("role", "user", "content", text))
 	}
 	if system, has := recorded.Lookup("system"); has && system != nil {
 		list = append(jsontree.Array{jsontree.Of("role", "system", "content", system)}, list...)

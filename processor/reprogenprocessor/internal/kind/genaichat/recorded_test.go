@@ -25,6 +25,7 @@ func TestRecordedConversations(t *testing.T) {
 		"messages":         {map[string]any{"acme.prompt": `[{"role":"user","content":"why"}]`}, nil, user, ""},
 		"parts":            {map[string]any{"acme:input": `{"messages":[{"content":[{"text":"why"}],"role":"user"}]}`}, nil, user, ""},
 		"contents":         {map[string]any{"acme.input": `{"contents":[{"parts":[{"text":"why"}],"role":"user"}]}`}, nil, user, ""},
+		"contents as text": {map[string]any{"acme.input": `{"contents":"why","config":null}`}, nil, user, ""},
 		"a system's words": {map[string]any{"acme.input": `{"system":"be short","messages":[{"role":"user","content":"why"}]}`}, nil, `{"model":"m","messages":[{"role":"system","content":"be short"},{"role":"user","content":"why"}]}`, ""},
 		"one by one":       {map[string]any{"gen_ai.prompt.0.role": "user", "gen_ai.prompt.0.content": "why"}, nil, user, ""},
 		"one by one, by another client": {map[string]any{"acme.inputs.0.message.role": "user", "acme.inputs.0.message.content": "why",
