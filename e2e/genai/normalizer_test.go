@@ -276,7 +276,7 @@ func TestBesideNormalizer(t *testing.T) {
 		}
 		fmt.Fprintf(&table, "| %s | %d | %d | %d | %d | %d |\n", place.name, requests, models, problems, agents, firsts)
 	}
-	assert.Equal(t, 62, recorded)
+	assert.Equal(t, 86, recorded)
 	documents.CheckTable(t, harness.Path("docs", "replace-contrib-and-dcgm.md"), "normalizer", table.String(), *update)
 }
 

@@ -3,11 +3,12 @@
 
     record.py [--into FOLDER] [CLIENT …]
 
-CLIENT is a program in clients/, by default all. Each runs in an environment of
+CLIENT is a program in clients/, by default all, or one in unseen/, whose recording is
+others/CLIENT.json by default. Each runs in an environment of
 its own, with the packages that its "requires:" lines name, against the server of
 model_server.py: a program in Python in a virtual environment, one for Node.js in
-a folder with node_modules. FOLDER/CLIENT.json, by default
-recordings/CLIENT.json, has the versions of these packages, the server's log, and
+a folder with node_modules, one for Java with packages of Maven. FOLDER/CLIENT.json,
+by default recordings/CLIENT.json, has the versions of these packages, the server's log, and
 the OTLP requests in the order of arrival, as OTLP/JSON.
 """
 
@@ -17,6 +18,7 @@ import gzip
 import json
 import os
 import pathlib
+import platform
 import re
 import shutil
 import socket
@@ -34,7 +36,10 @@ UV = "uv==0.13.8"
 # Packages that are newer than the pinned ones are not installed.
 NEWEST = "2026-11-20"
 EXPORTER = "opentelemetry-exporter-otlp-proto-http"
+SENDS = f"{EXPORTER}==1.45.1"
 SIGNALS = ("traces", "metrics")
+# The folders of programs, and where their recordings are.
+RECORDINGS = {"clients": "recordings", "unseen": "others"}
 LIMIT = 150 * 1024
 # Ids are bytes, which OTLP/JSON writes in hexadecimal digits.
 IDS = ("traceId", "spanId", "parentSpanId")
@@ -97,14 +102,15 @@ def clean(value):
             return value | {"value": {"stringValue": "Traceback"}}
         return {key: clean(item) for key, item in value.items()}
     if isinstance(value, str):
-        for text, instead in ((str(FOLDER), "/app"), (sys.prefix, "/venv"), (str(pathlib.Path.home()), "/home/user")):
+        for text, instead in ((str(FOLDER), "/app"), (sys.prefix, "/venv"), (str(VENVS), "/venvs"), (str(pathlib.Path.home()), "/home/user"),
+                              (platform.release(), "6.1.0")):
             value = value.replace(text, instead)
         return re.sub(rf"\b{re.escape(socket.gethostname())}\b", "host-1", value)
     return value
 
 
 def program_of(client):
-    return next((FOLDER / "clients").glob(f"{client}.*"))
+    return next(program for folder in RECORDINGS for program in (FOLDER / folder).glob(f"{client}.*"))
 
 
 def requirements(client):
@@ -113,11 +119,11 @@ def requirements(client):
 
 def environment_of(client):
     """Returns the folder of the client's environment, which it makes if need be."""
-    folder, packages, make = VENVS / f"genai-{client}", requirements(client), make_node
-    if program_of(client).suffix == ".py":
-        make = make_python
+    folder, packages = VENVS / f"genai-{client}", requirements(client)
+    make = {".py": make_python, ".java": make_java}.get(program_of(client).suffix, make_node)
+    if make is make_python:
         if not any(package.startswith(EXPORTER) for package in packages):
-            packages.append(f"{EXPORTER}==1.45.1")
+            packages.append(SENDS)
     stamp, wanted = folder / "stamp", "\n".join([*packages, NEWEST])
     if not stamp.exists() or stamp.read_text() != wanted:
         make(folder, packages)
@@ -142,12 +148,27 @@ def make_node(folder, packages):
     subprocess.run([*npm, *packages], check=True)
 
 
+def make_java(folder, packages):
+    make_python(folder, [SENDS])  # which reads what is sent
+    names = ("groupId", "artifactId", "version")
+    each = ["".join(f"<{name}>{part}</{name}>" for name, part in zip(names, package.split(":"))) for package in packages]
+    wanted = "".join(f"<dependency>{coordinates}</dependency>" for coordinates in each)
+    (folder / "pom.xml").write_text(
+        '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion><groupId>a</groupId>'
+        f"<artifactId>a</artifactId><version>1</version><dependencies>{wanted}</dependencies></project>")
+    subprocess.run(["mvn", "-q", "-B", "-f", folder, "dependency:copy-dependencies", f"-DoutputDirectory={folder / 'jars'}"], check=True)
+
+
 def run(client, environment):
-    """Runs a client. Python runs it in this environment, Node.js where its packages are."""
+    """Runs a client. Python runs it in this environment, Node.js and Java where its packages are."""
     program = program_of(client)
     # A program may have the name of the package that it uses.
     command = [sys.executable, "-P", program]
-    if program.suffix != ".py":
+    library = VENVS / f"genai-{client}" / "jars"
+    if program.suffix == ".java":
+        agents = [f"-javaagent:{agent}" for agent in library.glob("*-javaagent-*.jar")]
+        command = ["java", *agents, "-cp", f"{library}/*", program]
+    elif program.suffix != ".py":
         command = ["node", shutil.copy(program, VENVS / f"genai-{client}")]
     subprocess.run(command, env=environment, check=True, timeout=300)
 
@@ -155,9 +176,11 @@ def run(client, environment):
 def versions(client):
     """Returns the versions of the packages that the client names."""
     if program_of(client).suffix == ".py":
-        return {name: version(name) for name in (re.split(r"[\[=]", line)[0] for line in requirements(client))}
+        return {name: version(name) for name in (re.split(r"[\[=<]", line)[0] for line in requirements(client))}
+    if program_of(client).suffix == ".java":
+        return dict(line.rsplit(":", 1) for line in requirements(client))
     modules = VENVS / f"genai-{client}" / "node_modules"
-    names = [line.rsplit("@", 1)[0] for line in requirements(client)]
+    names = [line[:1] + line[1:].partition("@")[0] for line in requirements(client)]
     return {name: json.loads((modules / name / "package.json").read_text())["version"] for name in names}
 
 
@@ -168,12 +191,14 @@ def record(client, into):
     thread = threading.Thread(target=sink.serve_forever)
     thread.start()
     try:
-        with ModelServer() as server:
+        with ModelServer(numbered=program_of(client).parent.name == "unseen") as server:
             environment = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "OPENAI_"))} | {
                 "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{sink.server_port}", "MODEL_URL": server.url,
                 "OPENAI_API_KEY": "not-needed", "ANTHROPIC_API_KEY": "not-needed", "PYTHONPATH": str(FOLDER),
                 "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf", "OTEL_SERVICE_NAME": client, "PYTHONWARNINGS": "ignore",
-                "LITELLM_LOCAL_MODEL_COST_MAP": "true",  # it fetches prices otherwise
+                "OTEL_LOGS_EXPORTER": "none", "OTEL_JAVAAGENT_ENABLED": "true",
+                # They fetch prices and report their use otherwise.
+                "LITELLM_LOCAL_MODEL_COST_MAP": "true", "DO_NOT_TRACK": "true",
             }
             run(client, environment)
             served = list(server.served)
@@ -186,6 +211,8 @@ def record(client, into):
         of = [json.dumps(request, separators=(",", ":")) for name, request in sink.requests if name == kind]
         lines.append(f'"{kind}":[\n' + ",\n".join(of) + "]")
     text = "{" + ",\n".join(lines) + "}\n"
+    into = into or FOLDER / RECORDINGS[program_of(client).parent.name]
+    into.mkdir(exist_ok=True)
     if len(text) > LIMIT:
         sys.exit(f"record: {client} sent {len(text)} bytes, more than {LIMIT}")
     (into / f"{client}.json").write_text(text)
@@ -194,18 +221,17 @@ def record(client, into):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--into", type=pathlib.Path, default=FOLDER / "recordings")
+    parser.add_argument("--into", type=pathlib.Path)
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("clients", nargs="*", metavar="CLIENT")
     options = parser.parse_args()
-    options.into.mkdir(exist_ok=True)
     failed = []
     for client in options.clients or sorted(path.stem for path in (FOLDER / "clients").glob("*.*")):
         if options.inside:
             record(client, options.into)
             continue
         python = environment_of(client) / "bin" / "python"
-        inside = [python if python.exists() else sys.executable, __file__, "--inside", "--into", options.into, client]
+        inside = [python if python.exists() else sys.executable, __file__, "--inside", *(["--into", options.into] if options.into else []), client]
         if subprocess.run(inside).returncode != 0:
             failed.append(client)
     if failed:

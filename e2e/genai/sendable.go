@@ -37,8 +37,9 @@ func Sendable(r *Recording, requests []ptrace.Traces) (a Account) {
 		for _, n := range [...]struct {
 			served int64
 			sum    *int64
-		}{{call.Input, &a.Input}, {call.Output, &a.Output}} {
-			if n.served > 0 && slices.ContainsFunc(spans, func(s *sent) bool { return s.near(&call) && s.states(n.served, call.Input+call.Output) }) {
+			cached bool
+		}{{call.Input, &a.Input, true}, {call.Output, &a.Output, false}} {
+			if n.served > 0 && slices.ContainsFunc(spans, func(s *sent) bool { return s.near(&call) && s.states(n.served, call.Input+call.Output, n.cached) }) {
 				*n.sum += n.served
 			}
 		}
@@ -51,8 +52,9 @@ type sent struct {
 	ptrace.Span
 	// text has everything that the span says.
 	text string
-	// tokens are numbers of tokens, and totals those of input and output together.
-	tokens, totals map[int64]bool
+	// tokens are numbers of tokens, totals those of input and output together, and caches
+	// those of caches, which are among tokens too.
+	tokens, totals, caches map[int64]bool
 }
 
 func readSpans(requests []ptrace.Traces) (spans []*sent) {
@@ -60,7 +62,7 @@ func readSpans(requests []ptrace.Traces) (spans []*sent) {
 		for _, rs := range td.ResourceSpans().All() {
 			for _, ss := range rs.ScopeSpans().All() {
 				for _, span := range ss.Spans().All() {
-					s := &sent{Span: span, tokens: make(map[int64]bool), totals: make(map[int64]bool)}
+					s := &sent{Span: span, tokens: make(map[int64]bool), totals: make(map[int64]bool), caches: make(map[int64]bool)}
 					s.add(span.Name(), span.Attributes())
 					for _, event := range span.Events().All() {
 						s.add(event.Name(), event.Attributes())
@@ -89,8 +91,11 @@ func (s *sent) add(name string, attrs pcommon.Map) {
 		}
 		if strings.Contains(strings.ToLower(found[1]), "total") {
 			s.totals[n] = true
-		} else {
-			s.tokens[n] = true
+			continue
+		}
+		s.tokens[n] = true
+		if n > 0 && strings.Contains(strings.ToLower(found[1]), "cache") {
+			s.caches[n] = true
 		}
 	}
 }
@@ -112,11 +117,21 @@ func (s *sent) near(call *Served) bool {
 	return s.StartTimestamp().AsTime().Before(at.Add(3*time.Second)) && s.EndTimestamp().AsTime().After(at.Add(-time.Second))
 }
 
-// states reports whether the span states a number of tokens, or parts of it where it
-// states the total too.
-func (s *sent) states(n, total int64) bool {
+// states reports whether the span states a number of tokens, or parts of it: the tokens of
+// caches and others, if they may be, or any where it states the total too.
+func (s *sent) states(n, total int64, cached bool) bool {
 	if s.tokens[n] {
 		return true
+	}
+	for read := range s.caches {
+		if !cached {
+			break
+		}
+		for written := range s.caches {
+			if s.tokens[n-read] || s.tokens[n-read-written] {
+				return true
+			}
+		}
 	}
 	for part := range s.tokens {
 		if s.tokens[n-part] && s.totals[total] {
@@ -140,13 +155,19 @@ var asks = regexp.MustCompile(`"gen_ai\.operation\.name":"(?:chat|text_completio
 // asked and names the model or is a request by the conventions. One of another request
 // is taken only if there is no other: the client asks again within it.
 func spanOf(spans []*sent, call *Served, used map[*sent]bool) *sent {
-	for _, slack := range [...]struct{ early, late time.Duration }{{}, {5 * time.Millisecond, 5 * time.Millisecond}, {0, time.Second}} {
+	for _, slack := range [...]struct{ early, late time.Duration }{
+		{}, {5 * time.Millisecond, 5 * time.Millisecond}, {time.Second, time.Second}, {0, time.Second},
+	} {
 		for _, again := range []bool{false, true} {
 			if slack.late == time.Second && !call.Stream {
 				return nil
 			}
 			var of *sent
 			for _, s := range spans {
+				// A span that begins when its stream does says how many tokens it has.
+				if slack.early == time.Second && !s.states(call.Input, call.Input+call.Output, true) {
+					continue
+				}
 				if s.lasts(call, slack.early, slack.late) && (strings.Contains(s.text, call.Model) || asks.MatchString(s.text)) && (again || !used[s]) && (of == nil || length(s) < length(of)) {
 					of = s
 				}
