@@ -168,6 +168,13 @@ func TextAt(attrs pcommon.Map, key string) (text string) {
 	return text
 }
 
+// PutText sets an attribute to a text, unless that is empty.
+func PutText(attrs pcommon.Map, key, text string) {
+	if text != "" {
+		attrs.PutStr(key, text)
+	}
+}
+
 // FirstText returns the first of the attributes that is a text and not empty, or "".
 func FirstText(attrs pcommon.Map, keys ...string) string {
 	for _, key := range keys {

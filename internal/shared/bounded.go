@@ -19,3 +19,13 @@ func AppendBounded[T any](all []T, one T, most, mostAlike int, alike func(T) boo
 	}
 	return append(all, one)
 }
+
+// Entry returns the value of a key. It makes and adds it if there is none.
+func Entry[K comparable, V any](all map[K]V, key K, create func() V) V {
+	value, known := all[key]
+	if !known {
+		value = create()
+		all[key] = value
+	}
+	return value
+}

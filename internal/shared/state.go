@@ -95,11 +95,7 @@ func (s *State) Notices() map[string][]Notice {
 	merged := make(map[string]map[string]Notice)
 	for read, owner := range s.readers.Range {
 		for _, notice := range (*read.(*func() []Notice))() {
-			byKey := merged[owner.(string)]
-			if byKey == nil {
-				byKey = make(map[string]Notice)
-				merged[owner.(string)] = byKey
-			}
+			byKey := Entry(merged, owner.(string), func() map[string]Notice { return make(map[string]Notice) })
 			other := byKey[notice.Key]
 			notice.Count += other.Count
 			if notice.Since.IsZero() || !other.Since.IsZero() && other.Since.Before(notice.Since) {

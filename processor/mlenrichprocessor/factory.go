@@ -44,20 +44,17 @@ func (f *factory) createTraces(ctx context.Context, set processor.Settings, cfg 
 			return nil, err
 		}
 	}
-	next, err = marking(next)
-	if err != nil {
-		return nil, err
-	}
-	return processorhelper.NewTraces(ctx, set, cfg, next, e.processTraces,
+	return processorhelper.NewTraces(ctx, set, cfg, marking(next), e.processTraces,
 		capabilities, processorhelper.WithStart(e.start), processorhelper.WithShutdown(e.shutdown))
 }
 
 // marking tells the components after ml_enrich in the same call that the spans
 // have canonical names.
-func marking(next consumer.Traces) (consumer.Traces, error) {
-	return consumer.NewTraces(func(ctx context.Context, td ptrace.Traces) error {
+func marking(next consumer.Traces) consumer.Traces {
+	marked, _ := consumer.NewTraces(func(ctx context.Context, td ptrace.Traces) error {
 		return next.ConsumeTraces(vocabulary.WithEnriched(ctx), td)
-	}, consumer.WithCapabilities(next.Capabilities()))
+	}, consumer.WithCapabilities(next.Capabilities())) // it fails only without a function
+	return marked
 }
 
 func (f *factory) createMetrics(ctx context.Context, set processor.Settings, cfg component.Config, next consumer.Metrics) (processor.Metrics, error) {

@@ -52,10 +52,8 @@ func (f *factory) createTraces(ctx context.Context, set processor.Settings, cfg 
 	if err != nil {
 		return nil, err
 	}
-	passed, err := consumer.NewTraces(passing(g, ptrace.Traces.SpanCount, next.ConsumeTraces), consumer.WithCapabilities(next.Capabilities()))
-	if err != nil {
-		return nil, err
-	}
+	// It fails only without a function, as for the other signals.
+	passed, _ := consumer.NewTraces(passing(g, ptrace.Traces.SpanCount, next.ConsumeTraces), consumer.WithCapabilities(next.Capabilities()))
 	return processorhelper.NewTraces(ctx, set, cfg, passed, g.processTraces,
 		processorhelper.WithCapabilities(consumer.Capabilities{MutatesData: g.changesTraces()}),
 		processorhelper.WithStart(g.start), processorhelper.WithShutdown(g.shutdown))
@@ -66,10 +64,7 @@ func (f *factory) createMetrics(ctx context.Context, set processor.Settings, cfg
 	if err != nil {
 		return nil, err
 	}
-	passed, err := consumer.NewMetrics(passing(g, pmetric.Metrics.DataPointCount, next.ConsumeMetrics), consumer.WithCapabilities(next.Capabilities()))
-	if err != nil {
-		return nil, err
-	}
+	passed, _ := consumer.NewMetrics(passing(g, pmetric.Metrics.DataPointCount, next.ConsumeMetrics), consumer.WithCapabilities(next.Capabilities()))
 	return processorhelper.NewMetrics(ctx, set, cfg, passed, g.processMetrics,
 		processorhelper.WithCapabilities(consumer.Capabilities{MutatesData: !g.onlyOut}), processorhelper.WithStart(g.start), processorhelper.WithShutdown(g.shutdown))
 }
@@ -79,10 +74,7 @@ func (f *factory) createLogs(ctx context.Context, set processor.Settings, cfg co
 	if err != nil {
 		return nil, err
 	}
-	passed, err := consumer.NewLogs(passing(g, plog.Logs.LogRecordCount, next.ConsumeLogs), consumer.WithCapabilities(next.Capabilities()))
-	if err != nil {
-		return nil, err
-	}
+	passed, _ := consumer.NewLogs(passing(g, plog.Logs.LogRecordCount, next.ConsumeLogs), consumer.WithCapabilities(next.Capabilities()))
 	return processorhelper.NewLogs(ctx, set, cfg, passed, g.processLogs,
 		processorhelper.WithCapabilities(consumer.Capabilities{MutatesData: !g.onlyOut}), processorhelper.WithStart(g.start), processorhelper.WithShutdown(g.shutdown))
 }

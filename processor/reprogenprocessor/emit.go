@@ -58,9 +58,7 @@ func (w *writer) recordOf(f *failure.Failure, name string, files artifact.Files)
 	ld := plog.NewLogs()
 	rl := ld.ResourceLogs().AppendEmpty()
 	rl.Resource().Attributes().PutStr(mlattr.ServiceName, redact.Text(f.Service))
-	if route := f.Resource.Text(mlattr.Route); route != "" {
-		rl.Resource().Attributes().PutStr(mlattr.Route, route)
-	}
+	mlattr.PutText(rl.Resource().Attributes(), mlattr.Route, f.Resource.Text(mlattr.Route))
 	sl := rl.ScopeLogs().AppendEmpty()
 	sl.Scope().SetName(emittedScope)
 	record := sl.LogRecords().AppendEmpty()
@@ -82,9 +80,7 @@ func (w *writer) recordOf(f *failure.Failure, name string, files artifact.Files)
 	if host, err := os.Hostname(); err == nil {
 		attributes.PutStr(mlattr.HostName, host)
 	}
-	if f.Error.Type != "" {
-		attributes.PutStr(mlattr.ErrorType, redact.Text(f.Error.Type))
-	}
+	mlattr.PutText(attributes, mlattr.ErrorType, redact.Text(f.Error.Type))
 	body := record.Body().SetEmptyMap()
 	room := maxEmittedBytes
 	for _, file := range files.All() {

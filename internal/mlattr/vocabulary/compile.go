@@ -1,6 +1,7 @@
 package vocabulary
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
@@ -171,11 +172,8 @@ func NewReader(options Options) *Reader {
 
 func compile(client Vocabulary, alias table.Alias, item where, rank int32) rule {
 	compiled := rule{
-		canonical: alias.Canonical, slot: SlotOf(alias.Canonical), kind: alias.Kind, factor: alias.Factor, offset: alias.Offset, inverse: alias.Inverse,
+		canonical: alias.Canonical, slot: SlotOf(alias.Canonical), kind: cmp.Or(alias.Kind, kinds[alias.Canonical]), factor: alias.Factor, offset: alias.Offset, inverse: alias.Inverse,
 		reads: clients.Reads[alias.Reads], spans: alias.SpanPrefixes, system: client.System, where: item, rank: rank,
-	}
-	if compiled.kind == 0 {
-		compiled.kind = kinds[alias.Canonical]
 	}
 	if reads := compiled.reads; alias.Words != nil {
 		compiled.reads = func(text string) string {

@@ -267,9 +267,7 @@ func (s *Scanner) concludeRoot() {
 		f.Rank, f.Host, f.Time, f.Evident = root.Rank, root.Host, root.Time, true
 		return
 	}
-	if root.Class == "" {
-		root.Class = cmp.Or(signals[s.exit], "ChildFailedError")
-	}
+	root.Class = cmp.Or(root.Class, signals[s.exit], "ChildFailedError")
 	s.found = &root
 }
 

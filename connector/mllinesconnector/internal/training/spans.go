@@ -33,9 +33,7 @@ func (p *Process) add(name, phase string, number int64, start, end time.Time) pt
 	s.SetKind(ptrace.SpanKindInternal)
 	s.SetStartTimestamp(pcommon.NewTimestampFromTime(start))
 	s.SetEndTimestamp(pcommon.NewTimestampFromTime(end))
-	if phase != "" {
-		s.Attributes().PutStr(mlattr.Phase, phase)
-	}
+	mlattr.PutText(s.Attributes(), mlattr.Phase, phase)
 	if number > 0 {
 		s.Attributes().PutInt(mlattr.Step, number)
 	}
@@ -50,9 +48,7 @@ func writeFailure(f *failure.Failure, s ptrace.Span) {
 	if f.Rank >= 0 {
 		attrs.PutInt(mlattr.RankGlobal, f.Rank)
 	}
-	if f.Host != "" {
-		attrs.PutStr(mlattr.HostName, f.Host)
-	}
+	mlattr.PutText(attrs, mlattr.HostName, f.Host)
 	if f.LocalRank >= 0 {
 		attrs.PutInt(mlattr.RankLocal, f.LocalRank)
 	}
@@ -61,9 +57,7 @@ func writeFailure(f *failure.Failure, s ptrace.Span) {
 	event.SetTimestamp(s.EndTimestamp())
 	event.Attributes().PutStr(mlattr.ExceptionType, f.Class)
 	event.Attributes().PutStr(mlattr.ExceptionMessage, f.Message)
-	if f.Stack != "" {
-		event.Attributes().PutStr("exception.stacktrace", f.Stack)
-	}
+	mlattr.PutText(event.Attributes(), "exception.stacktrace", f.Stack)
 }
 
 // gradientNorm is the attribute of the norm of the gradient of a step, which nothing reads

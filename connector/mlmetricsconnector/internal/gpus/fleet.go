@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/gpupoint"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/silence"
 )
 
@@ -214,9 +215,7 @@ func (f *Fleet) read(key Key, m gpupoint.Quantity, r *Reading) *gpu {
 		}
 		g = &gpu{Key: Key{strings.Clone(key.Host), strings.Clone(key.ID)}}
 		f.all[g.Key] = g
-		if f.hosts[g.Host] == nil {
-			f.hosts[g.Host] = new(silence.Sender)
-		}
+		shared.Entry(f.hosts, g.Host, func() *silence.Sender { return new(silence.Sender) })
 	}
 	f.hosts[key.Host].See(r.Now)
 	if r.At.IsZero() || r.At.After(r.Now) {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sort"
 	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 const (
@@ -136,12 +138,7 @@ func (s *Steps) SlowFor(usual, times float64) (lasted time.Duration, steps int) 
 // Median returns the median of values, the mean of the two in the middle if their
 // number is even, and 0 if there are none. It sorts values.
 func Median(values []float64) float64 {
-	n := len(values)
-	if n == 0 {
-		return 0
-	}
-	slices.Sort(values)
-	return (values[(n-1)/2] + values[n/2]) / 2
+	return shared.Median(values)
 }
 
 // normal makes the median absolute deviation of normally distributed values

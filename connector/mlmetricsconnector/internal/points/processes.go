@@ -1,6 +1,7 @@
 package points
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -141,10 +142,7 @@ func (s *Seen) noteNCCL(m pmetric.Metric, resource pcommon.Map, now time.Time) {
 	defer s.mu.Unlock()
 	for _, point := range mlattr.NumberPoints(m).All() {
 		attrs, at := point.Attributes(), point.Timestamp().AsTime()
-		run := mlattr.IDAt(attrs, mlattr.RunID)
-		if run == "" {
-			run = mlattr.IDAt(resource, mlattr.RunID)
-		}
+		run := cmp.Or(mlattr.IDAt(attrs, mlattr.RunID), mlattr.IDAt(resource, mlattr.RunID))
 		if run == "" || run == mlattr.Other || point.Flags().NoRecordedValue() || at.After(now.Add(maxNCCLAhead)) {
 			continue
 		}

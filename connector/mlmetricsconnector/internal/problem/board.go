@@ -2,8 +2,6 @@ package problem
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"maps"
 	"slices"
 	"strconv"
@@ -307,13 +305,6 @@ func (e *Entry) update(p *Problem) {
 
 // idOf returns the same identifier for the same problem.
 func idOf(id key, onset time.Time) string {
-	hash := sha256.New()
-	for _, part := range [...]string{
-		id.kind, id.subject.Resource.Namespace, id.subject.Resource.Service,
-		id.subject.Run, id.subject.Host, id.subject.GPU, strconv.FormatInt(onset.UnixNano(), 10),
-	} {
-		// The length tells ("a", "bc") from ("ab", "c").
-		hash.Write([]byte(strconv.Itoa(len(part)) + ":" + part))
-	}
-	return hex.EncodeToString(hash.Sum(nil)[:8])
+	of := &id.subject
+	return mlattr.Digest(8, id.kind, of.Resource.Namespace, of.Resource.Service, of.Run, of.Host, of.GPU, strconv.FormatInt(onset.UnixNano(), 10))
 }

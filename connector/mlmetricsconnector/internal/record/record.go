@@ -40,8 +40,8 @@ func (r *Batch) add(of streams.Resource, event string, at time.Time) plog.LogRec
 	scope, known := r.scopes[of]
 	if !known {
 		rl := r.Logs.ResourceLogs().AppendEmpty()
-		putText(rl.Resource().Attributes(), mlattr.ServiceNamespace, of.Namespace)
-		putText(rl.Resource().Attributes(), mlattr.ServiceName, of.Service)
+		mlattr.PutText(rl.Resource().Attributes(), mlattr.ServiceNamespace, of.Namespace)
+		mlattr.PutText(rl.Resource().Attributes(), mlattr.ServiceName, of.Service)
 		scope = rl.ScopeLogs().AppendEmpty()
 		scope.Scope().SetName(metadata.ScopeName)
 		scope.Scope().SetVersion(r.version)
@@ -92,18 +92,18 @@ func (r *Batch) Problem(p *problem.Entry) {
 	attrs.PutDouble(mlattr.ProblemOnset, unixSeconds(p.Onset))
 	attrs.PutDouble(mlattr.ProblemDetected, unixSeconds(p.Detected))
 	attrs.PutDouble(mlattr.ProblemEvidenceTime, unixSeconds(p.Evident))
-	putText(attrs, mlattr.ProblemEndReason, p.EndReason)
+	mlattr.PutText(attrs, mlattr.ProblemEndReason, p.EndReason)
 	putNumber(attrs, mlattr.ProblemValue, p.Value)
 	putNumber(attrs, mlattr.ProblemUsual, p.Usual)
-	putText(attrs, mlattr.ProblemUnit, p.Unit)
+	mlattr.PutText(attrs, mlattr.ProblemUnit, p.Unit)
 	if p.Window > 0 {
 		attrs.PutDouble(mlattr.ProblemWindow, p.Window.Seconds())
 	}
 	if p.Count > 0 {
 		attrs.PutInt(mlattr.ProblemCount, p.Count)
 	}
-	putText(attrs, mlattr.ErrorType, p.Class)
-	putText(attrs, mlattr.ExceptionMessage, p.Message)
+	mlattr.PutText(attrs, mlattr.ErrorType, p.Class)
+	mlattr.PutText(attrs, mlattr.ExceptionMessage, p.Message)
 	r.putPlaces(attrs, p)
 	putTexts(attrs, mlattr.ProblemEvidence, p.Evidence)
 	putTexts(attrs, mlattr.ProblemExcluded, p.Excluded)
@@ -113,8 +113,8 @@ func (r *Batch) Problem(p *problem.Entry) {
 		attrs.PutDouble(mlattr.ProblemGPUs, p.GPUs)
 		attrs.PutDouble(mlattr.ProblemGPUHours, p.GPUHours(r.now))
 	}
-	putText(attrs, mlattr.ProblemNext, p.Next)
-	putText(attrs, mlattr.ProblemCause, p.Cause)
+	mlattr.PutText(attrs, mlattr.ProblemNext, p.Next)
+	mlattr.PutText(attrs, mlattr.ProblemCause, p.Cause)
 }
 
 // Change adds the record of something new.
@@ -126,25 +126,23 @@ func (r *Batch) Change(c *change.Change) {
 	attrs := record.Attributes()
 	attrs.EnsureCapacity(6)
 	attrs.PutStr(mlattr.ChangeKind, c.Kind)
-	putText(attrs, mlattr.ChangeFrom, c.From)
+	mlattr.PutText(attrs, mlattr.ChangeFrom, c.From)
 	attrs.PutStr(mlattr.ChangeTo, c.To)
-	putText(attrs, mlattr.ChangeSetting, c.Setting)
-	putText(attrs, mlattr.RunID, c.RunID())
-	putText(attrs, mlattr.HostName, c.Of.Host)
+	mlattr.PutText(attrs, mlattr.ChangeSetting, c.Setting)
+	mlattr.PutText(attrs, mlattr.RunID, c.RunID())
+	mlattr.PutText(attrs, mlattr.HostName, c.Of.Host)
 }
 
 // putPlaces adds where a problem is, and which workload holds the GPUs.
 func (*Batch) putPlaces(attrs pcommon.Map, p *problem.Entry) {
-	putText(attrs, mlattr.RunID, cmp.Or(p.Subject.Run, p.HolderRun))
+	mlattr.PutText(attrs, mlattr.RunID, cmp.Or(p.Subject.Run, p.HolderRun))
 	if p.Subject.Resource.Service == "" {
-		putText(attrs, mlattr.ServiceName, p.Holder.Service)
+		mlattr.PutText(attrs, mlattr.ServiceName, p.Holder.Service)
 	}
-	if p.Rank != "" {
-		streams.PutLabel(attrs, mlattr.RankGlobal, p.Rank)
-	}
+	streams.PutLabel(attrs, mlattr.RankGlobal, p.Rank)
 	host, gpu := p.Place()
-	putText(attrs, mlattr.HostName, host)
-	putText(attrs, mlattr.HardwareID, gpu)
+	mlattr.PutText(attrs, mlattr.HostName, host)
+	mlattr.PutText(attrs, mlattr.HardwareID, gpu)
 	streams.PutLabel(attrs, mlattr.NVIDIAIndex, p.GPUIndex)
 	if p.PID > 0 {
 		attrs.PutInt(mlattr.ProcessID, p.PID)
@@ -153,22 +151,16 @@ func (*Batch) putPlaces(attrs pcommon.Map, p *problem.Entry) {
 		attrs.PutInt(mlattr.GPURecoveryAction, int64(p.Recovery))
 	}
 	putTexts(attrs, mlattr.ProblemHeld, mlattr.Mapped(p.Held, func(key gpus.Key) string { return key.Host + "/" + key.ID }))
-	putText(attrs, mlattr.SlurmJobID, p.Holder.Job)
-	putText(attrs, mlattr.K8sNamespace, p.Holder.Namespace)
-	putText(attrs, mlattr.K8sPod, p.Holder.Pod)
-	putText(attrs, mlattr.ContainerID, p.Holder.Container)
-	putText(attrs, mlattr.UserID, p.Holder.UserID)
-	putText(attrs, mlattr.UserName, p.Holder.User)
+	mlattr.PutText(attrs, mlattr.SlurmJobID, p.Holder.Job)
+	mlattr.PutText(attrs, mlattr.K8sNamespace, p.Holder.Namespace)
+	mlattr.PutText(attrs, mlattr.K8sPod, p.Holder.Pod)
+	mlattr.PutText(attrs, mlattr.ContainerID, p.Holder.Container)
+	mlattr.PutText(attrs, mlattr.UserID, p.Holder.UserID)
+	mlattr.PutText(attrs, mlattr.UserName, p.Holder.User)
 }
 
 // unixSeconds returns a time in seconds since 1970.
 func unixSeconds(at time.Time) float64 { return float64(at.UnixNano()) / 1e9 }
-
-func putText(attrs pcommon.Map, key, text string) {
-	if text != "" {
-		attrs.PutStr(key, text)
-	}
-}
 
 // putNumber adds a number that is known.
 func putNumber(attrs pcommon.Map, key string, value float64) {

@@ -14,6 +14,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/wallclock"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 // maxClocks limits the ranks whose run time is attributed.
@@ -201,11 +202,9 @@ func (c *Clocks) Advance(store *streams.Store, e *Emission) (all []*Run, owners 
 		}
 		standings[run] = max(standings[run], rank.State.standing(held.Now))
 		c.learn(run.Resource, rank.Silences)
-		if c.runs[run] == nil {
-			c.runs[run] = &Run{Key: run}
-		}
-		if c.runs[run].add(&rank, e.Now); len(c.runs[run].Ranks) == 1 {
-			all = append(all, c.runs[run])
+		of := shared.Entry(c.runs, run, func() *Run { return &Run{Key: run} })
+		if of.add(&rank, e.Now); len(of.Ranks) == 1 {
+			all = append(all, of)
 		}
 	}
 	store.Judge(standings, e.GPUs.Holds)

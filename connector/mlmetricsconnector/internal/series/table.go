@@ -111,22 +111,11 @@ const (
 	// Timing is what was timed: host, the program's own thread, or device, the
 	// work of the GPU. It is host unless the client's resource says device.
 	Timing = "ml.timing"
-	// RunStateLabel is the state of a run, or of its time.
-	RunStateLabel = "ml.run.state"
-	// Result is how a call ended: ok or error.
-	Result = "result"
-	// MemoryKind is the kind of a GPU's memory: allocated is used by tensors,
-	// reserved is held by the client's allocator.
-	MemoryKind = "kind"
 	// Instance distinguishes the processes of a service where a value belongs to
 	// one process.
 	Instance = "service.instance.id"
 	// ServerPort is the port of a model's server, a whole number.
 	ServerPort = "server.port"
-	// SpanKind is the kind of a span, as in SPAN_KIND_SERVER, StatusCode its status, as in
-	// STATUS_CODE_ERROR.
-	SpanKind   = "span.kind"
-	StatusCode = "status.code"
 )
 
 // Values of ml.cost.source, and the value of gen_ai.token.type for costs of neither

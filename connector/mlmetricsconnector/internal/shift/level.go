@@ -4,11 +4,13 @@
 package shift
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/pace"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 const (
@@ -185,9 +187,7 @@ func (l *Level) Add(now time.Time, o Observation, rule *Rule) {
 // random returns a number below n, by a xorshift generator: what is sampled needs
 // no better one, and the same input must give the same result.
 func (l *Level) random(n int) int {
-	if l.state == 0 {
-		l.state = 0x9e3779b97f4a7c15
-	}
+	l.state = cmp.Or(l.state, 0x9e3779b97f4a7c15)
 	l.state ^= l.state << 13
 	l.state ^= l.state >> 7
 	l.state ^= l.state << 17
@@ -347,7 +347,7 @@ func (l *Level) summarise(now time.Time, rule *Rule) (b block, versions *[Versio
 	of := func(get func(*Observation) float64) []float64 { return known(l.sample, get) }
 	center := median
 	if rule.Mean {
-		center = mean
+		center = shared.Mean
 	}
 	values := of(func(o *Observation) float64 { return o.Value })
 	b.value = center(values)
@@ -386,12 +386,4 @@ func median(values []float64) float64 {
 		return math.NaN()
 	}
 	return pace.Median(values)
-}
-
-func mean(values []float64) float64 {
-	sum := 0.0
-	for _, value := range values {
-		sum += value
-	}
-	return sum / float64(len(values))
 }

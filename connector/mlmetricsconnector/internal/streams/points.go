@@ -99,8 +99,8 @@ func (b *builder) resource(r Resource) *resourceBuilder {
 		return b.resources[r]
 	}
 	rm := b.metrics.ResourceMetrics().AppendEmpty()
-	putNonEmpty(rm.Resource().Attributes(), mlattr.ServiceNamespace, r.Namespace)
-	putNonEmpty(rm.Resource().Attributes(), mlattr.ServiceName, r.Service)
+	mlattr.PutText(rm.Resource().Attributes(), mlattr.ServiceNamespace, r.Namespace)
+	mlattr.PutText(rm.Resource().Attributes(), mlattr.ServiceName, r.Service)
 	rb := &resourceBuilder{scope: rm.ScopeMetrics().AppendEmpty(), metric: make(map[series.ID]pmetric.Metric)}
 	b.Prepare(rb.scope.Scope())
 	b.resources[r] = rb
@@ -145,10 +145,10 @@ func (b *builder) putLabels(attrs pcommon.Map, st *stream) {
 	for i, value := range st.Labels {
 		PutLabel(attrs, series.All[st.series].Labels[i], value)
 	}
-	putNonEmpty(attrs, mlattr.RunID, st.Run.ID)
-	putNonEmpty(attrs, mlattr.JobID, st.Run.Job)
+	mlattr.PutText(attrs, mlattr.RunID, st.Run.ID)
+	mlattr.PutText(attrs, mlattr.JobID, st.Run.Job)
 	PutLabel(attrs, mlattr.RankGlobal, st.Run.Rank)
-	putNonEmpty(attrs, mlattr.HostName, st.Run.Host)
+	mlattr.PutText(attrs, mlattr.HostName, st.Run.Host)
 	if st.Overflow {
 		attrs.PutBool(series.Overflow, true)
 	}
@@ -178,11 +178,5 @@ func PutLabel(attrs pcommon.Map, name, value string) {
 			return
 		}
 	}
-	putNonEmpty(attrs, name, value)
-}
-
-func putNonEmpty(attrs pcommon.Map, name, value string) {
-	if value != "" {
-		attrs.PutStr(name, value)
-	}
+	mlattr.PutText(attrs, name, value)
 }

@@ -95,9 +95,7 @@ func (r *runs) admit(key RunKey, from share.Origin, limit int, now time.Time) bo
 	if now.After(run.updated) {
 		run.updated = now
 	}
-	if run.origin == (share.Origin{}) {
-		run.origin = from // a restart forgets it
-	}
+	run.origin = cmp.Or(run.origin, from) // a restart forgets it
 	run.again = run.again || sent && now.Sub(run.first) >= againAfter
 	return true
 }

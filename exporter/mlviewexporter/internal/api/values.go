@@ -1,7 +1,6 @@
 package api
 
 import (
-	"crypto/sha256"
 	"encoding/hex"
 	"slices"
 	"strconv"
@@ -22,12 +21,7 @@ func HexID(id []byte) string {
 // Key returns the key of a row: a hash, so that it fits into an address and is
 // the same in every collector and after a restart.
 func Key(kind string, parts ...string) string {
-	h := sha256.New()
-	for _, part := range append([]string{kind}, parts...) {
-		// The length keeps "a", "bc" apart from "ab", "c".
-		h.Write([]byte(strconv.Itoa(len(part)) + ":" + part))
-	}
-	return hex.EncodeToString(h.Sum(nil)[:10])
+	return mlattr.Digest(10, append([]string{kind}, parts...)...)
 }
 
 // Finite returns a pointer to a number, nil if it is not finite.

@@ -40,9 +40,7 @@ func (c *Log) Note(in *api.Change, run string, now time.Time) {
 		Run: run, RunID: c.Texts.Of(in.RunID), From: c.Texts.Of(in.From), To: c.Texts.Of(in.To),
 		Text: strings.Clone(kept.Cut(in.Text, kept.MaxNoted)),
 	}
-	if one.Text == "" {
-		one.Text = one.Kind + " " + one.To
-	}
+	one.Text = cmp.Or(one.Text, one.Kind+" "+one.To)
 	one.Key = api.Key("change", one.Kind, one.Service, one.RunID, one.Host, one.From, one.To, one.Time.Format(time.RFC3339Nano))
 	if slices.ContainsFunc(c.All, func(other api.Change) bool { return other.Key == one.Key || c.Fleet && repeats(&one, &other) }) {
 		return

@@ -20,6 +20,8 @@ package compare
 import (
 	"math"
 	"slices"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 const (
@@ -173,7 +175,7 @@ func smooth(values []float64) []float64 {
 	for i := range values {
 		half := min(window/2, i, len(values)-1-i)
 		near = append(near[:0], values[i-half:i+half+1]...)
-		out[i] = Median(near)
+		out[i] = shared.Median(near)
 	}
 	return out
 }
@@ -190,35 +192,13 @@ func deviation(values []float64, distance int) float64 {
 	for i := distance; i+distance < len(values); i++ {
 		apart = append(apart, math.Abs(values[i-distance]-2*values[i]+values[i+distance])/math.Sqrt(6))
 	}
-	return consistency * Median(apart)
-}
-
-// Median returns the median of values, 0 if there are none. It sorts values.
-func Median(values []float64) float64 {
-	if len(values) == 0 {
-		return 0
-	}
-	slices.Sort(values)
-	middle := len(values) / 2
-	if len(values)%2 == 1 {
-		return values[middle]
-	}
-	return values[middle-1]/2 + values[middle]/2
-}
-
-// MeanOf returns the mean of values.
-func MeanOf(values []float64) float64 {
-	sum := 0.0
-	for _, v := range values {
-		sum += v
-	}
-	return sum / float64(len(values))
+	return consistency * shared.Median(apart)
 }
 
 // Thinned returns at most a number of values, means of as many neighbors, the last of fewer.
 func Thinned(values []float64, most int) (out []float64) {
 	for part := range slices.Chunk(values, max(1, (len(values)+most-1)/most)) {
-		out = append(out, MeanOf(part))
+		out = append(out, shared.Mean(part))
 	}
 	return out
 }

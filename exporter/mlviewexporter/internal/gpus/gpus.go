@@ -14,6 +14,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/kept"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/silence"
 )
 
@@ -256,11 +257,7 @@ func (g *GPU) SeeAgain(of series.Series, now time.Time) {
 	}
 	g.LastSeen = now
 	g.Readings.See(now)
-	read := g.read[of]
-	if read == nil {
-		read = &gpuReading{at: now}
-		g.read[of] = read
-	}
+	read := shared.Entry(g.read, of, func() *gpuReading { return &gpuReading{at: now} })
 	if later := now.Sub(read.at); later > sameReading {
 		read.every = later
 	}

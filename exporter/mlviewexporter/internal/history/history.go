@@ -11,6 +11,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 const (
@@ -141,11 +142,7 @@ func (s *Set) Rows() *api.History {
 		if len(s.rows) > maxRows+len(units) {
 			of.index, of.id = "", ""
 		}
-		one := all[of]
-		if one == nil {
-			one = &group{row: of}
-			all[of] = one
-		}
+		one := shared.Entry(all, of, func() *group { return &group{row: of} })
 		one.size++
 		for i := range kept {
 			if one.cells[i].merge(kept[i]); kept[i].activity >= troubled {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
@@ -205,11 +206,7 @@ func NewCounts() *Counts {
 
 // Refuse counts a row beyond the limit of a list.
 func (l *Counts) Refuse(list, key string, now time.Time) {
-	rows := l.refused[list]
-	if rows == nil {
-		rows = make(map[string]time.Time)
-		l.refused[list] = rows
-	}
+	rows := shared.Entry(l.refused, list, func() map[string]time.Time { return make(map[string]time.Time) })
 	if _, known := rows[key]; known || len(rows) < maxRefused {
 		rows[key] = now
 	}

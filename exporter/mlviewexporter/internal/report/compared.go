@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/compare"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/text"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 // method says how the first step is found at which two runs part.
@@ -162,7 +162,7 @@ func gapOf(at []float64) float64 {
 	for i := 1; i < len(at); i++ {
 		apart = append(apart, at[i]-at[i-1])
 	}
-	return max(leastGap, 3*compare.Median(apart))
+	return max(leastGap, 3*shared.Median(apart))
 }
 
 // curve returns the figure of a curve over time, with the marks that have a number.

@@ -14,6 +14,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/kept"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
@@ -186,7 +187,7 @@ func addNumbers(p *api.Profile, last *lastNumbers, spent api.Spent) {
 		{"step_time_median", "step_time", "s", medianOf},
 		{"token_rate_median", "token_rate", "{token}/s", medianOf},
 		{"sample_rate_median", "sample_rate", "{sample}/s", medianOf},
-		{"goodput_mean", "goodput", "1", compare.MeanOf},
+		{"goodput_mean", "goodput", "1", shared.Mean},
 		{"gpu_utilization_median", "gpu_utilization", "1", medianOf},
 		{"gpu_memory_most", "gpu_memory", "By", slices.Max[[]float64]},
 		{"power_median", "power", "W", medianOf},
@@ -201,7 +202,7 @@ func addNumbers(p *api.Profile, last *lastNumbers, spent api.Spent) {
 }
 
 // medianOf returns the median of values.
-func medianOf(values []float64) float64 { return compare.Median(slices.Clone(values)) }
+func medianOf(values []float64) float64 { return shared.Median(slices.Clone(values)) }
 
 // thinned returns at most a number of points, means of as many neighbors. The
 // numbers have six digits.

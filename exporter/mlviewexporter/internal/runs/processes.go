@@ -323,9 +323,7 @@ func (s *Set) Holder(one *series.Stream) (holder api.Holder, known bool) {
 	holder.Name, holder.Owner = s.Owners.Named(gpus.WorkloadOf(one), service)
 	if r := s.withID(l.Run, service, l.Host); r != nil {
 		holder.Run, holder.Service = r.Key, r.Service
-		if holder.Owner == "" {
-			holder.Owner = s.Owners.Of(r.User, r.Service)
-		}
+		holder.Owner = cmp.Or(holder.Owner, s.Owners.Of(r.User, r.Service))
 	}
 	return holder, holder.RunID != "" || holder.Name != "" || holder.Service != ""
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/kept"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
@@ -199,11 +200,7 @@ func (s *Services) CallTimes(now time.Time) func(service, library, function stri
 			if one.Series != series.CallTime || own[6] == "" || !one.Live(now) {
 				continue
 			}
-			called := calledID{id.Name, own[5], own[6]}
-			if times[called] == nil {
-				times[called] = new(spent)
-			}
-			times[called].add(one, now)
+			shared.Entry(times, calledID{id.Name, own[5], own[6]}, func() *spent { return new(spent) }).add(one, now)
 		}
 	}
 	return func(service, library, function string) map[string]float64 {

@@ -14,6 +14,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/content"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/criticalpath"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 // Set are the most recent traces.
@@ -142,12 +143,7 @@ func (t *Set) begin(in *input.Span) *trace {
 
 // join adds a trace to its group, as the one that got its last span last.
 func (t *Set) join(one *trace) {
-	group := t.groups[one.group]
-	if group == nil {
-		group = linked.New()
-		t.groups[one.group] = group
-	}
-	one.place = group.PushBack(one)
+	one.place = shared.Entry(t.groups, one.group, linked.New).PushBack(one)
 }
 
 func (t *Set) leave(one *trace) {

@@ -4,6 +4,8 @@ import (
 	_ "embed"
 	"strconv"
 	"strings"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 //go:embed messages.txt
@@ -24,10 +26,7 @@ var messages = readMessages()
 func readMessages() map[string]*message {
 	table := make(map[string]*message)
 	of := func(name string) *message {
-		if table[name] == nil {
-			table[name] = &message{memory: -1}
-		}
-		return table[name]
+		return shared.Entry(table, name, func() *message { return &message{memory: -1} })
 	}
 	for line := range strings.Lines(listedMessages) {
 		words := strings.Fields(line)

@@ -74,22 +74,12 @@ func (a *Allocator) sizes(now time.Time) allocatorSizes {
 
 // bytesOf returns a point's value, times factor, as a size.
 func bytesOf(p pmetric.NumberDataPoint, factor float64) count {
-	var size float64
-	switch p.ValueType() {
-	case pmetric.NumberDataPointValueTypeInt:
-		if factor == 1 {
-			return count{n: p.IntValue(), ok: p.IntValue() >= 0}
-		}
-		size = float64(p.IntValue()) * factor
-	case pmetric.NumberDataPointValueTypeDouble:
-		size = p.DoubleValue() * factor
-	default:
+	number, ok := mlattr.Number(p)
+	size := math.Round(number * factor)
+	if !ok || !(size >= 0) || size >= math.MaxInt64 {
 		return count{}
 	}
-	if !(size >= 0) || size >= math.MaxInt64 {
-		return count{}
-	}
-	return count{n: int64(math.Round(size)), ok: true}
+	return count{n: int64(size), ok: true}
 }
 
 // The parts of a GPU's memory, in the order of memoryParts.

@@ -90,11 +90,11 @@ func (t *Trainers) SendSteps(run string) bool {
 // placesOf returns the places of a process, the surest first.
 func placesOf(p *Process, attrs pcommon.Map) (at []string) {
 	if p.PID != "" && p.Host != "" {
-		at = append(at, digest(mlattr.ProcessID, p.Host, p.PID))
+		at = append(at, mlattr.Digest(idLength/2, mlattr.ProcessID, p.Host, p.PID))
 	}
 	for _, key := range places {
 		if id := mlattr.IDAt(attrs, key); id != "" {
-			at = append(at, digest(key, id))
+			at = append(at, mlattr.Digest(idLength/2, key, id))
 		}
 	}
 	return at

@@ -6,10 +6,6 @@
 package run
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"strconv"
-
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
@@ -73,7 +69,7 @@ func (p *Process) Key() string {
 	case p.Launcher != "":
 		parts = append(parts, p.Launcher)
 	}
-	return digest(parts...)
+	return mlattr.Digest(idLength/2, parts...)
 }
 
 // ExactKey identifies the process and no other. It is empty if the resource
@@ -82,7 +78,7 @@ func (p *Process) ExactKey() string {
 	if p.Instance == "" && p.PID == "" {
 		return ""
 	}
-	return digest(p.Namespace, p.Service, p.Host, p.Instance, p.PID, p.Started)
+	return mlattr.Digest(idLength/2, p.Namespace, p.Service, p.Host, p.Instance, p.PID, p.Started)
 }
 
 // nameOnly reports whether the resource names a service and nothing else, so
@@ -126,21 +122,5 @@ func Of(facts *vocabulary.Facts, p *Process, key string, systems vocabulary.Syst
 
 // OfTrace returns the id of the run that a trace is, for a Run that is PerTrace.
 func OfTrace(p *Process, trace pcommon.TraceID) string {
-	return digest(p.Namespace, p.Service, string(trace[:]))
-}
-
-// digest hashes parts, each with its length, so that no two lists of parts have
-// the same text.
-func digest(parts ...string) string {
-	var raw [256]byte
-	text := raw[:0]
-	for _, part := range parts {
-		text = strconv.AppendInt(text, int64(len(part)), 10)
-		text = append(text, ':')
-		text = append(text, part...)
-	}
-	sum := sha256.Sum256(text)
-	var digits [idLength]byte
-	hex.Encode(digits[:], sum[:idLength/2])
-	return string(digits[:])
+	return mlattr.Digest(idLength/2, p.Namespace, p.Service, string(trace[:]))
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor/internal/rule"
 )
 
@@ -103,12 +104,7 @@ func (r *run) rankOf(source *Source) *rank {
 	if _, known := r.ranks[key]; !known && len(r.ranks) >= maxRanks {
 		key %= maxRanks
 	}
-	of, known := r.ranks[key]
-	if !known {
-		of = &rank{run: r, host: source.Host}
-		r.ranks[key] = of
-	}
-	return of
+	return shared.Entry(r.ranks, key, func() *rank { return &rank{run: r, host: source.Host} })
 }
 
 // isOn reports whether a rank of the run is on a host.

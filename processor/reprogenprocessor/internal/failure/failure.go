@@ -110,7 +110,6 @@ type Variant struct {
 type Recorded struct {
 	// Key says which part, and Text is its JSON.
 	Key, Text string
-	At        pcommon.Timestamp
 }
 
 // Origin names a span.

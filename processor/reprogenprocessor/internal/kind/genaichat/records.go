@@ -20,7 +20,7 @@ import (
 // Recorded returns what a log record has of the request of its span. Of a message the key
 // is its role.
 func Recorded(record plog.LogRecord) (parts []failure.Recorded) {
-	attributes, at := record.Attributes(), cmp.Or(record.Timestamp(), record.ObservedTimestamp())
+	attributes := record.Attributes()
 	name := cmp.Or(record.EventName(), attr.Text(attributes, "event.name"))
 	event, known := strings.CutPrefix(name, "gen_ai.")
 	if !known {
@@ -28,12 +28,12 @@ func Recorded(record plog.LogRecord) (parts []failure.Recorded) {
 	}
 	if role, ok := strings.CutSuffix(event, ".message"); ok {
 		text, _ := mlattr.Text(record.Body(), failure.MaxCallBytes+1)
-		return []failure.Recorded{{Key: strings.Clone(role), Text: strings.Clone(text), At: at}}
+		return []failure.Recorded{{Key: strings.Clone(role), Text: strings.Clone(text)}}
 	}
 	if hasMessages(attributes) {
 		for _, key := range [...]string{attrInputMessages, attrSystemInstructions, attrToolDefinitions} {
 			if text := jsonText(attributes, key); text != "" {
-				parts = append(parts, failure.Recorded{Key: key, Text: text, At: at})
+				parts = append(parts, failure.Recorded{Key: key, Text: text})
 			}
 		}
 	}

@@ -1,0 +1,23 @@
+package shared
+
+import "slices"
+
+// Median returns the median of values, the mean of the two in the middle if their number is
+// even, and 0 if there are none. It sorts values.
+func Median(values []float64) float64 {
+	n := len(values)
+	if n == 0 {
+		return 0
+	}
+	slices.Sort(values)
+	return values[(n-1)/2]/2 + values[n/2]/2 // the sum of two may be infinite
+}
+
+// Mean returns the mean of values, NaN if there are none.
+func Mean(values []float64) float64 {
+	sum := 0.0
+	for _, value := range values {
+		sum += value
+	}
+	return sum / float64(len(values))
+}
