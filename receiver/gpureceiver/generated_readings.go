@@ -397,3 +397,32 @@ func workloadOf(w *workload.Workload) (a workload.Attributes[metadata.EventAttri
 	a.Text(w.UserName, metadata.WithUserNameEventAttribute)
 	return a
 }
+
+// needs are what a source has to read for a metric that is not made of one reading, or for a
+// resource attribute.
+var needs = map[string][]*device.Quantity{
+	"host.mount.silence":               {},
+	"hw.firmware_version":              {device.VBIOS},
+	"hw.gpu.memory.utilization":        {device.MemoryUsed, device.MemoryTotal},
+	"hw.network.bandwidth.limit":       {},
+	"hw.network.up":                    {},
+	"hw.serial_number":                 {device.Serial},
+	"hw.status":                        {device.RemapPending, device.RemapFailed, device.RecoveryAction},
+	"infiniband.port.errors":           {},
+	"infiniband.port.waits":            {},
+	"nvidia.cuda.version":              {device.CUDAVersion},
+	"nvidia.gpu.architecture":          {device.Architecture},
+	"nvidia.gpu.attribution":           {device.ProcessList},
+	"nvidia.gpu.driver.state":          {},
+	"nvidia.gpu.info":                  {},
+	"nvidia.gpu.kernel_log.state":      {},
+	"nvidia.gpu.numa.node":             {device.NUMANode},
+	"nvidia.gpu.process.memory.usage":  {device.ProcessList},
+	"nvidia.gpu.process.utilization":   {device.ProcessList, device.ProcessUtilization},
+	"nvidia.gpu.processes":             {device.ProcessList},
+	"nvidia.gpu.workload.memory.usage": {device.ProcessList},
+	"nvidia.gpu.workload.utilization":  {device.ProcessList, device.ProcessUtilization},
+	"nvidia.gpu.xid.errors":            {},
+	"nvidia.nvswitch.sxid.errors":      {},
+	"pcie.errors":                      {},
+}

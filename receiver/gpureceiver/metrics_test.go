@@ -18,7 +18,7 @@ func TestEveryMetricIsRecorded(t *testing.T) {
 	for _, p := range readingPoints {
 		recorded[p.metric] = true
 	}
-	for name := range otherMetrics {
+	for name := range needs {
 		recorded[name] = true
 	}
 	for _, info := range reflect.ValueOf(metadata.MetricsInfo).Fields() {

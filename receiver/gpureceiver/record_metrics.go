@@ -61,42 +61,6 @@ type readingPoint struct {
 	record func(*points, float64)
 }
 
-// declared names the metrics of metadata.yaml.
-var declared = &metadata.MetricsInfo
-
-// otherMetrics are the metrics that are not made of readings alone, with what a source
-// has to read for them.
-var otherMetrics = map[string][]*device.Quantity{
-	declared.NvidiaGpuDriverState.Name:         nil,
-	declared.NvidiaGpuAttribution.Name:         {device.ProcessList},
-	declared.NvidiaGpuInfo.Name:                nil,
-	declared.NvidiaGpuKernelLogState.Name:      nil,
-	declared.NvidiaNvswitchSxidErrors.Name:     nil,
-	declared.NvidiaGpuXidErrors.Name:           nil,
-	declared.NvidiaGpuProcesses.Name:           {device.ProcessList},
-	declared.NvidiaGpuProcessMemoryUsage.Name:  {device.ProcessList},
-	declared.NvidiaGpuProcessUtilization.Name:  {device.ProcessList, device.ProcessUtilization},
-	declared.NvidiaGpuWorkloadMemoryUsage.Name: {device.ProcessList},
-	declared.NvidiaGpuWorkloadUtilization.Name: {device.ProcessList, device.ProcessUtilization},
-	declared.HwGpuMemoryUtilization.Name:       {device.MemoryUsed, device.MemoryTotal},
-	declared.HostMountSilence.Name:             nil,
-	declared.HwNetworkBandwidthLimit.Name:      nil,
-	declared.HwNetworkUp.Name:                  nil,
-	declared.InfinibandPortErrors.Name:         nil,
-	declared.InfinibandPortWaits.Name:          nil,
-	declared.PcieErrors.Name:                   nil,
-	declared.HwStatus.Name:                     {device.RemapPending, device.RemapFailed, device.RecoveryAction},
-}
-
-// describedBy are the quantities of resource attributes.
-var describedBy = map[string]*device.Quantity{
-	"hw.serial_number":        device.Serial,
-	"hw.firmware_version":     device.VBIOS,
-	"nvidia.gpu.architecture": device.Architecture,
-	"nvidia.gpu.numa.node":    device.NUMANode,
-	"nvidia.cuda.version":     device.CUDAVersion,
-}
-
 // readings returns the points of the metrics that the configuration enables.
 func (cfg *Config) readings() []readingPoint {
 	enabled := enabledNames(cfg.Metrics)
@@ -110,14 +74,11 @@ func (cfg *Config) wants() func(*device.Quantity) bool {
 	for _, p := range cfg.readings() {
 		wanted[p.of] = true
 	}
-	for name := range enabledNames(cfg.Metrics) {
-		for _, quantity := range otherMetrics[name] {
-			wanted[quantity] = true
-		}
-	}
-	for name := range enabledNames(cfg.MetricsBuilderConfig.ResourceAttributes) {
-		if quantity, found := describedBy[name]; found {
-			wanted[quantity] = true
+	for _, group := range [...]any{cfg.Metrics, cfg.MetricsBuilderConfig.ResourceAttributes} {
+		for name := range enabledNames(group) {
+			for _, quantity := range needs[name] {
+				wanted[quantity] = true
+			}
 		}
 	}
 	return func(q *device.Quantity) bool { return wanted[q] }

@@ -96,6 +96,11 @@ func whole[T int | uint32 | uint64](g *gpu, symbol string, get func() (T, nvml.R
 	}
 }
 
+// with is a function with its argument.
+func with[A, T any](get func(A) (T, nvml.Return), argument A) func() (T, nvml.Return) {
+	return func() (T, nvml.Return) { return get(argument) }
+}
+
 // guard makes a call and turns a panic of the binding into a status.
 func guard[T any](ask func() (T, status)) (value T, result status) {
 	defer func() {

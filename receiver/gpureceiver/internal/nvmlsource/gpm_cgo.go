@@ -48,21 +48,6 @@ func (s *gpmSamples) free() {
 	s.taken = false
 }
 
-// gpmMetrics are the metrics of GPM by their quantities. A counter's metric is its rate
-// in mebibytes per second, that of another quantity a percentage.
-var gpmMetrics = map[nvml.GpmMetricId]*device.Quantity{
-	nvml.GPM_METRIC_SM_UTIL:         device.SMUtilization,
-	nvml.GPM_METRIC_SM_OCCUPANCY:    device.SMOccupancy,
-	nvml.GPM_METRIC_DRAM_BW_UTIL:    device.DRAMUtilization,
-	nvml.GPM_METRIC_ANY_TENSOR_UTIL: device.PipeUtilization.Member("tensor"),
-	nvml.GPM_METRIC_FP16_UTIL:       device.PipeUtilization.Member("fp16"),
-	nvml.GPM_METRIC_FP32_UTIL:       device.PipeUtilization.Member("fp32"),
-	nvml.GPM_METRIC_FP64_UTIL:       device.PipeUtilization.Member("fp64"),
-	nvml.GPM_METRIC_INTEGER_UTIL:    device.PipeUtilization.Member("integer"),
-	nvml.GPM_METRIC_PCIE_TX_PER_SEC: device.PCIeTransmitted,
-	nvml.GPM_METRIC_PCIE_RX_PER_SEC: device.PCIeReceived,
-}
-
 // gpmTotals has the last values of GPM, and the totals of its rates.
 type gpmTotals map[*device.Quantity]float64
 

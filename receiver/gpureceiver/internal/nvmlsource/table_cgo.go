@@ -11,33 +11,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 )
 
-// clockDomains are the domains by the names of device.ClockFrequencies.
-var clockDomains = map[string]nvml.ClockType{
-	"graphics": nvml.CLOCK_GRAPHICS, "sm": nvml.CLOCK_SM, "memory": nvml.CLOCK_MEM, "video": nvml.CLOCK_VIDEO,
-}
-
-// throttleBits are the bits of NVML's reasons for low clocks, by the names of
-// device.ThrottleReasons.
-var throttleBits = map[string]uint64{
-	"applications_clocks":     nvml.ClocksEventReasonApplicationsClocksSetting,
-	"sw_power_cap":            nvml.ClocksEventReasonSwPowerCap,
-	"hw_slowdown":             nvml.ClocksThrottleReasonHwSlowdown,
-	"sync_boost":              nvml.ClocksEventReasonSyncBoost,
-	"sw_thermal_slowdown":     nvml.ClocksEventReasonSwThermalSlowdown,
-	"hw_thermal_slowdown":     nvml.ClocksThrottleReasonHwThermalSlowdown,
-	"hw_power_brake_slowdown": nvml.ClocksThrottleReasonHwPowerBrakeSlowdown,
-	"display_clocks":          nvml.ClocksEventReasonDisplayClockSetting,
-}
-
-// memoryLocations are the places of memory errors by the names of
-// device.LifetimeCorrected.
-var memoryLocations = map[string]nvml.MemoryLocation{
-	"device_memory": nvml.MEMORY_LOCATION_DEVICE_MEMORY, "l1_cache": nvml.MEMORY_LOCATION_L1_CACHE,
-	"l2_cache": nvml.MEMORY_LOCATION_L2_CACHE, "register_file": nvml.MEMORY_LOCATION_REGISTER_FILE,
-	"texture_memory": nvml.MEMORY_LOCATION_TEXTURE_MEMORY, "texture_shm": nvml.MEMORY_LOCATION_TEXTURE_SHM,
-	"cbu": nvml.MEMORY_LOCATION_CBU, "sram": nvml.MEMORY_LOCATION_SRAM,
-}
-
 // table makes the calls about the readings of one GPU. They remember earlier answers, so
 // that a GPU's calls are made once and used again.
 type table struct {
@@ -114,22 +87,11 @@ func (t *table) wholeCalls() []call {
 	bytes := func(quantity *device.Quantity, total, single uint32) call {
 		return part("nvlink_io", quantity, either(fields.field(total, allLinks, kibibyte), fields.sum(single)))
 	}
-	errors := func(kind string, id uint32) call {
-		return part("nvlink_errors", device.NVLinkErrors.Member(kind), fields.field(id, 0, 1))
-	}
-	var clocks, lifetime []call
-	for i, name := range device.ClockFrequencies.Names {
-		domain := clockDomains[name]
-		clocks = append(clocks,
-			number("clocks", device.ClockFrequencies.Members[i],
-				whole(g, "nvmlDeviceGetClockInfo", func() (uint32, nvml.Return) { return g.device.GetClockInfo(domain) }, mega)),
-			number("max_clocks", device.ClockLimits.Members[i],
-				whole(g, "nvmlDeviceGetMaxClockInfo", func() (uint32, nvml.Return) { return g.device.GetMaxClockInfo(domain) }, mega)))
-	}
-	for i, name := range device.LifetimeCorrected.Names {
-		location := memoryLocations[name]
+	var lifetime []call
+	for i, corrected := range device.LifetimeCorrected.Members {
+		location := nvml.MemoryLocation(numberOf[corrected]) // #nosec G115 -- it is small
 		lifetime = append(lifetime,
-			number("ecc_lifetime", device.LifetimeCorrected.Members[i], t.lifetimeErrors(nvml.MEMORY_ERROR_TYPE_CORRECTED, location)),
+			number("ecc_lifetime", corrected, t.lifetimeErrors(nvml.MEMORY_ERROR_TYPE_CORRECTED, location)),
 			number("ecc_lifetime", device.LifetimeUncorrected.Members[i], t.lifetimeErrors(nvml.MEMORY_ERROR_TYPE_UNCORRECTED, location)))
 	}
 	return slices.Concat([]call{
@@ -139,22 +101,14 @@ func (t *table) wholeCalls() []call {
 		number("memory_controller_utilization", device.MemoryControllerUtilization, whole(g, "nvmlDeviceGetUtilizationRates", controller, 0.01)),
 		t.memoryCall(),
 		number("bar1_memory", device.BAR1Used, whole(g, "nvmlDeviceGetBAR1MemoryInfo", bar1, 1)),
-		number("power", device.PowerDraw, whole(g, "nvmlDeviceGetPowerUsage", g.device.GetPowerUsage, milli)),
 		t.powerPeak(),
-		number("energy", device.Energy, whole(g, "nvmlDeviceGetTotalEnergyConsumption", g.device.GetTotalEnergyConsumption, milli)),
-		number("power_limit_enforced", device.PowerLimit, whole(g, "nvmlDeviceGetEnforcedPowerLimit", g.device.GetEnforcedPowerLimit, milli)),
-		part("power_instant", device.PowerInstantGPU, fields.field(nvml.FI_DEV_POWER_INSTANT, 0, milli)),
-		part("power_instant", device.PowerInstantModule, fields.field(nvml.FI_DEV_POWER_INSTANT, moduleScope, milli)),
 		number("temperature", device.GPUTemperature, t.temperature),
 		part("memory_temperature", device.MemoryTemperature, sensor(fields.field(nvml.FI_DEV_MEMORY_TEMP, 0, 1))),
 		t.temperatureLimit(device.SlowdownTemperature, nvml.TEMPERATURE_THRESHOLD_SLOWDOWN),
 		t.temperatureLimit(device.ShutdownTemperature, nvml.TEMPERATURE_THRESHOLD_SHUTDOWN),
 		{name: "fans", yields: device.FanSpeeds.Members, read: t.fanSpeeds},
-	}, clocks, []call{
 		{name: "throttle_reasons", yields: device.ThrottleReasons.Members, read: t.throttleReasons},
 		number("performance_state", device.PerformanceState, whole(g, "nvmlDeviceGetPerformanceState", t.performanceState, 1)),
-		held("sw_power_cap", fields.field(nvml.FI_DEV_PERF_POLICY_POWER, 0, nano)),
-		held("sync_boost", fields.field(nvml.FI_DEV_PERF_POLICY_SYNC_BOOST, 0, nano)),
 		held("sw_thermal_slowdown", either(fields.long(nvml.FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN),
 			fields.field(nvml.FI_DEV_PERF_POLICY_THERMAL, 0, nano))),
 		held("hw_thermal_slowdown", fields.long(nvml.FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN)),
@@ -164,22 +118,9 @@ func (t *table) wholeCalls() []call {
 		{name: "remapped_rows", read: t.remappedRows, yields: []*device.Quantity{
 			device.RemappedCorrectable, device.RemappedUncorrectable, device.RemapPending, device.RemapFailed,
 		}},
-		part("retired_pages", device.RetiredSingleBit, fields.field(nvml.FI_DEV_RETIRED_SBE, 0, 1)),
-		part("retired_pages", device.RetiredDoubleBit, fields.field(nvml.FI_DEV_RETIRED_DBE, 0, 1)),
-		part("recovery_action", device.RecoveryAction, fields.field(nvml.FI_DEV_GET_GPU_RECOVERY_ACTION, 0, 1)),
-	}, lifetime, []call{
-		number("pcie_link_generation", device.PCIeGeneration, whole(g, "nvmlDeviceGetCurrPcieLinkGeneration", g.device.GetCurrPcieLinkGeneration, 1)),
-		number("pcie_link_generation", device.PCIeMaxGeneration, whole(g, "nvmlDeviceGetMaxPcieLinkGeneration", g.device.GetMaxPcieLinkGeneration, 1)),
-		number("pcie_link_width", device.PCIeWidth, whole(g, "nvmlDeviceGetCurrPcieLinkWidth", g.device.GetCurrPcieLinkWidth, 1)),
-		number("pcie_link_width", device.PCIeMaxWidth, whole(g, "nvmlDeviceGetMaxPcieLinkWidth", g.device.GetMaxPcieLinkWidth, 1)),
+	}, lifetime, listedCalls(g, fields), []call{
 		t.throughput(device.PCIeReceiveRate, nvml.PCIE_UTIL_RX_BYTES),
 		t.throughput(device.PCIeTransmitRate, nvml.PCIE_UTIL_TX_BYTES),
-		part("pcie_replays", device.PCIeReplays, fields.field(nvml.FI_DEV_PCIE_REPLAY_COUNTER, 0, 1)),
-		errors("crc_flit", nvml.FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL),
-		errors("crc_data", nvml.FI_DEV_NVLINK_CRC_DATA_ERROR_COUNT_TOTAL),
-		errors("replay", nvml.FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL),
-		errors("recovery", nvml.FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL),
-		errors("ecc", nvml.FI_DEV_NVLINK_ECC_DATA_ERROR_COUNT_TOTAL),
 		bytes(device.NVLinkReceived, nvml.FI_DEV_NVLINK_THROUGHPUT_DATA_RX, nvml.FI_DEV_NVLINK_COUNT_RCV_BYTES),
 		bytes(device.NVLinkTransmitted, nvml.FI_DEV_NVLINK_THROUGHPUT_DATA_TX, nvml.FI_DEV_NVLINK_COUNT_XMIT_BYTES),
 		{
@@ -311,7 +252,7 @@ func signed(celsius uint32) float64 { return float64(int32(celsius)) }
 // answer to this call.
 func (t *table) temperatureLimit(quantity *device.Quantity, kind nvml.TemperatureThresholds) call {
 	margin := fieldKey{nvml.FI_DEV_TEMPERATURE_SLOWDOWN_TLIMIT, 0}
-	degrees := whole(t.gpu, "nvmlDeviceGetTemperatureThreshold", func() (uint32, nvml.Return) { return t.device.GetTemperatureThreshold(kind) }, 1)
+	degrees := whole(t.gpu, "nvmlDeviceGetTemperatureThreshold", with(t.device.GetTemperatureThreshold, kind), 1)
 	c := number("temperature_limits", quantity, func() (float64, status) {
 		if _, result := t.fields.number(margin); result == statusSuccess {
 			return 0, statusNotSupported
@@ -361,8 +302,8 @@ func (t *table) throttleReasons(read *values) status {
 	if result == statusFunctionNotFound {
 		reasons, result = guarded(t.library, "nvmlDeviceGetCurrentClocksThrottleReasons", t.device.GetCurrentClocksThrottleReasons)
 	}
-	for i, name := range device.ThrottleReasons.Names {
-		read.add(device.ThrottleReasons.Members[i], float64(min(reasons&throttleBits[name], 1)))
+	for _, reason := range device.ThrottleReasons.Members {
+		read.add(reason, float64(min(reasons&numberOf[reason], 1)))
 	}
 	return result
 }
@@ -415,8 +356,7 @@ func flag(holds bool) float64 {
 // throughput is the slow call for the present rate of PCIe in one direction.
 // NVML gives kilobytes of 1000 bytes per second.
 func (t *table) throughput(quantity *device.Quantity, direction nvml.PcieUtilCounter) call {
-	c := number("pcie_throughput", quantity, whole(t.gpu, "nvmlDeviceGetPcieThroughput",
-		func() (uint32, nvml.Return) { return t.device.GetPcieThroughput(direction) }, 1000))
+	c := number("pcie_throughput", quantity, whole(t.gpu, "nvmlDeviceGetPcieThroughput", with(t.device.GetPcieThroughput, direction), 1000))
 	c.slow = true
 	return c
 }

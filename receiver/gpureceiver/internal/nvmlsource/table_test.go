@@ -46,20 +46,6 @@ func TestCallsFollowFromWhatIsWanted(t *testing.T) {
 	}
 }
 
-// The names by which device has NVML's numbers are all known here.
-func TestNamesHaveNumbers(t *testing.T) {
-	for _, name := range device.ClockFrequencies.Names {
-		assert.Contains(t, clockDomains, name)
-	}
-	for _, name := range device.LifetimeCorrected.Names {
-		assert.Contains(t, memoryLocations, name)
-	}
-	for _, name := range device.ThrottleReasons.Names {
-		assert.Contains(t, throttleBits, name)
-	}
-	assert.Len(t, throttleBits, len(device.ThrottleReasons.Names))
-}
-
 func TestThrottled(t *testing.T) {
 	throttled := func(reasons uint64) device.Readings {
 		of := table{gpu: bound(&mock.Device{GetCurrentClocksEventReasonsFunc: func() (uint64, nvml.Return) { return reasons, nvml.SUCCESS }})}
