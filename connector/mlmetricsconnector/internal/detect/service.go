@@ -81,7 +81,11 @@ func (s *service) proportion(what string, found *shift.Proportions, telemetry fl
 	if !found.Shifted {
 		return
 	}
-	evidence := []string{fmt.Sprintf("%d of the last %d %s", found.Shown.Of, found.Shown.All, what)}
+	said := found.Shown
+	if found.Only == 0 && said.All < found.Last.All {
+		said = found.Last // the failure of the only request in 15 minutes says little
+	}
+	evidence := []string{fmt.Sprintf("%d of the last %d %s", said.Of, said.All, what)}
 	if found.Usual >= 0 {
 		evidence[0] += ", usually " + figure(found.Usual, "1")
 	}

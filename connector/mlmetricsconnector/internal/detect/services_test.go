@@ -156,6 +156,26 @@ func (a *agent) report() {
 
 func (a *agent) lasts(d time.Duration) { a.until(a.now.Add(d)) }
 
+// TestEvidenceOfFewRequests asks for the evidence while requests that fail have become rare:
+// that the only one in a quarter of an hour failed says little.
+func TestEvidenceOfFewRequests(t *testing.T) {
+	a := newAgent(t, 1)
+	a.calls = 0
+	a.lasts(2 * time.Hour)
+	a.failed = 1
+	a.lasts(20 * time.Minute)
+	a.perMinute = 0.02
+	a.lasts(4 * time.Hour)
+	seen := false
+	problemsOf(a.fleet, time.Hour, a.now, func(p problem.Problem) {
+		if p.Kind == "failing" {
+			seen = true
+			assert.Contains(t, p.Evidence[0], "12 of the last 12 requests to models failed")
+		}
+	})
+	assert.True(t, seen)
+}
+
 // TestPlanted plants one problem after an hour of healthy work. It must be found
 // within half an hour, with its onset, and end after it has passed.
 func TestPlanted(t *testing.T) {

@@ -106,6 +106,8 @@ type Proportions struct {
 	// the version Only.
 	Shown  Counts
 	Window time.Duration
+	// Last are the outcomes of Recent, or the newest 12 where these are fewer.
+	Last Counts
 	// ByVersion has the recent outcomes of each version. Only is the version that
 	// alone has shifted, or 0.
 	ByVersion [Versions]Counts
@@ -183,6 +185,7 @@ func (p *Proportion) Find(now time.Time, rule *ProportionRule) Proportions {
 		}
 	}
 	recent, sum := sums[min(inTime, recentCount)], sums[max(inTime, min(n, windows[0]))]
+	found.Last = sums[max(min(inTime, recentCount), min(n, windows[0]))]
 	if found.Counts = recent; recent.All > 0 {
 		found.Recent = recent.Ratio()
 	}
