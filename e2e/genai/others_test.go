@@ -26,7 +26,7 @@ var unlike = map[string]struct {
 	"ax_js":               {Account{Requests: 12, Errors: 3, Failures: 3, Input: 1166, Output: 131}, "the tokens of caches are only in the total"},
 	"bedrock_botocore": {Account{Requests: 9, Errors: 4, Failures: 4, Input: 525, Output: 65},
 		"the tokens of caches are apart, and those of `InvokeModel` are not sent"},
-	"bedrock_traceloop":       {Account{Requests: 6, Errors: 2, Failures: 2, Input: 35, Output: 48}, "the tokens of caches are apart"},
+	"bedrock_traceloop":       {Account{Requests: 6, Errors: 2, Failures: 2, Input: 35, Output: 48}, "the tokens of caches are apart, and those of `InvokeModel` are not sent"},
 	"braintrust_otel":         {Account{Requests: 1}, "one span, of the program's own, that says it is a chat"},
 	"cohere_traceloop":        {Account{Requests: 12, Errors: 2, Failures: 2, Input: 471, Output: 81}, "the billed tokens are sent"},
 	"fastmcp_oi":              {Account{Failures: 3}, "three tools that failed"},

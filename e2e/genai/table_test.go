@@ -92,7 +92,11 @@ func TestClients(t *testing.T) {
 				models = stated
 			}
 			assert.Equal(t, models, counted(&result), "failures are of the model that was asked, as answers are")
-			yes := map[bool]string{true: "yes", false: "no"}
+			yes := map[bool]string{true: "yes", false: "not recorded"}
+			recorded, err := r.Requests()
+			require.NoError(t, err)
+			asked := func(s *sent) bool { return s.failed() && strings.Contains(s.text, question) }
+			assert.Equal(t, again, slices.ContainsFunc(readSpans(recorded), asked), "it is sent again if a span that failed has the question")
 			table += fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s | %s |\n", r.Client,
 				both(want.Requests, got.Requests), both(want.Errors, got.Errors),
 				both(want.Input, got.Input), both(want.Output, got.Output), first, strings.Join(keys(&result), ", "), yes[again])
