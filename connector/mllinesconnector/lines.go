@@ -24,6 +24,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/origin"
 	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/training"
 	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/unwrap"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/saved"
 )
@@ -180,7 +181,7 @@ func (l *lines) ConsumeLogs(ctx context.Context, ld plog.Logs) (err error) {
 				if text == "" {
 					continue
 				}
-				file := origin.Text(record.Attributes(), origin.FilePath)
+				file := mlattr.FirstText(record.Attributes(), origin.FilePath)
 				of, known := byPath[file]
 				if !known {
 					o := l.Shared.Of(rl.Resource().Attributes(), record.Attributes())
@@ -207,7 +208,7 @@ func bodyOf(body pcommon.Value) string {
 		return body.Str()
 	case pcommon.ValueTypeMap:
 		for _, key := range [...]string{"MESSAGE", "message", "log", "msg"} {
-			if text := origin.Text(body.Map(), key); text != "" {
+			if text := mlattr.FirstText(body.Map(), key); text != "" {
 				return text
 			}
 		}
@@ -228,9 +229,9 @@ const maxKillAge = 10 * time.Minute
 // readKill reads a line of the kernel's log: from journald, or from its own file. Other
 // files and streams can have any text.
 func (l *lines) readKill(record plog.LogRecord, text string, at, now time.Time) {
-	ofKernel := path.Base(origin.Text(record.Attributes(), origin.FilePath)) == "kern.log"
+	ofKernel := path.Base(mlattr.FirstText(record.Attributes(), origin.FilePath)) == "kern.log"
 	if body := record.Body(); body.Type() == pcommon.ValueTypeMap {
-		ofKernel = origin.Text(body.Map(), "_TRANSPORT") == "kernel"
+		ofKernel = mlattr.FirstText(body.Map(), "_TRANSPORT") == "kernel"
 	}
 	kill, ok := failure.ReadKill(text)
 	if !ofKernel || !ok {

@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/origin"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // records passes log records on, with the run, the service and the rank of the file that
@@ -30,7 +31,7 @@ func (r *records) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
 		for _, sl := range rl.ScopeLogs().All() {
 			into := map[string]plog.LogRecordSlice{}
 			sl.LogRecords().RemoveIf(func(record plog.LogRecord) bool {
-				path := origin.Text(record.Attributes(), origin.FilePath)
+				path := mlattr.FirstText(record.Attributes(), origin.FilePath)
 				file, known := files[path]
 				if !known {
 					of := r.Shared.Of(rl.Resource().Attributes(), record.Attributes())

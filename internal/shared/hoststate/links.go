@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // maxEntries bounds what is used of a directory.
@@ -113,12 +115,9 @@ func count(counts map[string]int64, kind, text string) {
 }
 
 // list returns the first entries of a directory in order.
-func (s sysfs) list(name string) (names []string) {
+func (s sysfs) list(name string) []string {
 	entries, _ := fs.ReadDir(s.FS(), name) // what could be read counts
-	for _, entry := range entries[:min(len(entries), maxEntries)] {
-		names = append(names, entry.Name())
-	}
-	return names
+	return mlattr.Mapped(entries[:min(len(entries), maxEntries)], fs.DirEntry.Name)
 }
 
 // text returns the text of a file, "" if it cannot be read: drivers refuse to read values that

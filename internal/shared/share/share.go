@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/sender"
 )
 
@@ -355,11 +356,7 @@ func Keep(items []Item, limit int64) []bool {
 // Divide returns which of all may stay where together they may weigh limit, as Keep says,
 // and which may not, both in their order.
 func Divide[T any](all []T, limit int64, item func(T) Item) (stay, leave []T) {
-	items := make([]Item, len(all))
-	for i, one := range all {
-		items[i] = item(one)
-	}
-	for i, kept := range Keep(items, limit) {
+	for i, kept := range Keep(mlattr.Mapped(all, item), limit) {
 		if kept {
 			stay = append(stay, all[i])
 		} else {

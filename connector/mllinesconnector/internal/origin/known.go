@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/lastused"
 )
 
@@ -40,7 +41,7 @@ func NewKnown(limit int, now func() time.Time) *Known {
 // Of returns the origin of a record's file or stream: of its resource, and of its
 // attributes, which name the file. It must not be changed.
 func (k *Known) Of(resource, record pcommon.Map) *Origin {
-	key := Key(resource) + Text(record, FilePath)
+	key := Key(resource) + mlattr.FirstText(record, FilePath)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := k.now()
@@ -57,12 +58,4 @@ func (k *Known) Of(resource, record pcommon.Map) *Origin {
 	}
 	k.by.Put(strings.Clone(key), &known{o, now})
 	return o
-}
-
-// Text returns the text of an attribute, or "".
-func Text(attrs pcommon.Map, key string) string {
-	if v, ok := attrs.Get(key); ok && v.Type() == pcommon.ValueTypeStr {
-		return v.Str()
-	}
-	return ""
 }

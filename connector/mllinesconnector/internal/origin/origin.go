@@ -2,6 +2,7 @@
 package origin
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"path"
@@ -45,10 +46,8 @@ var identity = [...]string{
 func Key(resource pcommon.Map) string {
 	var key strings.Builder
 	for i, name := range identity {
-		if v, ok := resource.Get(name); ok {
-			if id, ok := mlattr.ReadText(v); ok {
-				fmt.Fprintf(&key, "%d=%s\n", i, id)
-			}
+		if id := mlattr.TextAt(resource, name); id != "" {
+			fmt.Fprintf(&key, "%d=%s\n", i, id)
 		}
 	}
 	return key.String()
@@ -89,12 +88,8 @@ func readOrigin(resource, record pcommon.Map, writerOf func(path string) (worklo
 		}
 		v.CopyTo(o.Resource.PutEmpty(key))
 	}
-	if v, ok := record.Get(FileOwner); ok {
-		if name, ok := mlattr.ReadText(v); ok {
-			o.put(mlattr.UserName, name)
-		}
-	}
-	file := Text(record, FilePath)
+	o.put(mlattr.UserName, mlattr.TextAt(record, FileOwner))
+	file := mlattr.FirstText(record, FilePath)
 	if len(file) > maxPath {
 		file = ""
 	}
@@ -191,12 +186,7 @@ func (o *Origin) putInt(key, value string) {
 	}
 }
 
-func (o *Origin) text(key string) (text string) {
-	if v, ok := o.Resource.Get(key); ok {
-		text, _ = mlattr.ReadText(v)
-	}
-	return text
-}
+func (o *Origin) text(key string) string { return mlattr.TextAt(o.Resource, key) }
 
 // What paths say. All expressions are applied once for each file.
 var (
@@ -249,17 +239,13 @@ func (o *Origin) readPath(file string) (program string) {
 
 // nameService names the service of a container, or of a job of Slurm.
 func (o *Origin) nameService() {
-	if name := o.text(mlattr.ServiceName); name != "" && !strings.HasPrefix(name, "unknown_service") {
-		o.HasService = true
-		return
-	}
-	for _, key := range [...]string{containerTag, slurmJobName} {
-		if name := o.text(key); name != "" {
+	name := o.text(mlattr.ServiceName)
+	if name == "" || strings.HasPrefix(name, "unknown_service") {
+		if name = cmp.Or(o.text(containerTag), o.text(slurmJobName)); name != "" {
 			o.Resource.PutStr(mlattr.ServiceName, name)
-			o.HasService = true
-			return
 		}
 	}
+	o.HasService = name != ""
 }
 
 // nameRun sets the run's id, unless the resource names the run. All pods of a job are one
