@@ -204,6 +204,13 @@ e2e-registry: build ## Hold what is written of recordings against the registry o
 	@[ -n "$(WEAVER)" ] || echo "make: e2e-registry: OpenTelemetry Weaver was LEFT OUT: WEAVER names no executable" >&2
 	@GOWORK=off go test -C e2e -count=1 -timeout 30m ./registry/... $(if $(WEAVER),-weaver $(WEAVER)) $(if $(CONVENTIONS),-conventions $(CONVENTIONS))
 
+# Where PYTHON has no PyTorch of 2.8 or newer, this says so; CI fails.
+.PHONY: e2e-hangs
+e2e-hangs: build ## Test the built binary beside eight processes of PyTorch's Gloo that hang in five ways; PYTHON= names a Python with PyTorch
+	@if $(or $(PYTHON),python3) -c 'from torch._C._distributed_c10d import _dump_fr_trace' 2>/dev/null; then \
+	GOWORK=off go test -C e2e -count=1 -timeout 40m ./hangs/... -python $$(command -v $(or $(PYTHON),python3)); else \
+	echo "make: e2e-hangs was LEFT OUT: $(or $(PYTHON),python3) has no PyTorch 2.8 or newer" >&2; [ "$${CI:-}" != true ]; fi
+
 # The detectors allocate much and keep little.
 ANOMALIES := GOGC=400 GOWORK=off go test -C e2e -count=1
 
@@ -255,8 +262,8 @@ e2e-image-installed:
 
 # Runs each part, even if an earlier one fails.
 .PHONY: check-long
-check-long: ## Run make check, the LLM clients, all fault tests, a fleet, Kafka, LLM back ends, make anomalies, the sizes of archives, the registry of names, the dashboards, the Helm chart, a cluster, package lists, the packages, the image, a release and fuzz tests
-	@status=0; for target in check e2e-clients-long e2e-faults e2e-scale e2e-kafka e2e-backends anomalies archive-sizes e2e-registry e2e-dashboards e2e-helm e2e-cluster e2e-packages e2e-install e2e-image-installed e2e-release fuzz; do \
+check-long: ## Run make check, the LLM clients, all fault tests, hangs of PyTorch, a fleet, Kafka, LLM back ends, make anomalies, the sizes of archives, the registry of names, the dashboards, the Helm chart, a cluster, package lists, the packages, the image, a release and fuzz tests
+	@status=0; for target in check e2e-clients-long e2e-faults e2e-hangs e2e-scale e2e-kafka e2e-backends anomalies archive-sizes e2e-registry e2e-dashboards e2e-helm e2e-cluster e2e-packages e2e-install e2e-image-installed e2e-release fuzz; do \
 	  echo "make: check-long: $$target"; $(MAKE) $$target || { status=1; echo "make: check-long: $$target FAILED" >&2; }; done; exit $$status
 
 .PHONY: generate
