@@ -64,7 +64,7 @@ func parseFlags(args []string, lookup func(string) (string, bool), stderr io.Wri
 	reproductions, _ := lookup("OTELCOL_ML_REPRO_DIR")
 	flags := flag.NewFlagSet("mldemo", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	flags.StringVar(&d.collector, "collector", "bin/otelcol-ml", "the collector's `binary`")
+	flags.StringVar(&d.collector, "collector", "bin/otelcol-ml-agent", "the collector's `binary`")
 	flags.StringVar(&d.mlgen, "mlgen", "bin/mlgen", "the workload generator's `binary`")
 	flags.StringVar(&d.config, "config", "distribution/config/demo.yaml", "the collector's configuration `file`")
 	flags.StringVar(&d.directory, "dir", "demo-output", "the `folder` for logs and reproductions, created if it does not exist")
