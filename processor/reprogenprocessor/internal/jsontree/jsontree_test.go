@@ -54,11 +54,16 @@ func TestDecodeSpecialValues(t *testing.T) {
 // Sixteen times the words take 256 times as long if it is.
 func TestDecodeTakesItsTimeOnce(t *testing.T) {
 	for _, end := range []string{"", `\`} {
+		// The fastest of five, because another process may have taken the time of one.
 		decode := func(words int) time.Duration {
-			begin := time.Now()
-			_, _, err := Decode(`"` + strings.Repeat(`NaN\"`, words) + end)
-			require.ErrorIs(t, err, errSyntax)
-			return time.Since(begin)
+			text, fastest := `"`+strings.Repeat(`NaN\"`, words)+end, time.Hour
+			for range 5 {
+				begin := time.Now()
+				_, _, err := Decode(text)
+				require.ErrorIs(t, err, errSyntax)
+				fastest = min(fastest, time.Since(begin))
+			}
+			return fastest
 		}
 		few := decode(10_000)
 		assert.Less(t, decode(160_000), 100*few)
