@@ -99,6 +99,9 @@ func TestOtherClients(t *testing.T) {
 				if served == sendable && sendable == seen {
 					return strconv.FormatInt(seen, 10)
 				}
+				if sendable == seen {
+					return fmt.Sprintf("%d / %d", served, seen)
+				}
 				return fmt.Sprintf("%d / %d / %d", served, sendable, seen)
 			}
 			if script {

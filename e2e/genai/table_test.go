@@ -4,7 +4,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -67,7 +66,6 @@ func readRecordings(t *testing.T) []Recording {
 // the log of the server that they asked, and with the table of docs/evidence/clients.md.
 func TestClients(t *testing.T) {
 	table := "| client | requests | failed | input | output | first token | keys | reproduction |\n|---|---|---|---|---|---|---|---|\n"
-	versions := make(map[string][]string)
 	for _, r := range readRecordings(t) {
 		t.Run(r.Client, func(t *testing.T) {
 			requests, err := r.Requests()
@@ -100,21 +98,10 @@ func TestClients(t *testing.T) {
 			table += fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s | %s |\n", r.Client,
 				both(want.Requests, got.Requests), both(want.Errors, got.Errors),
 				both(want.Input, got.Input), both(want.Output, got.Output), first, strings.Join(keys(&result), ", "), yes[again])
-			for name, version := range r.Versions {
-				if !slices.Contains(versions[name], version) {
-					versions[name] = append(versions[name], version)
-				}
-			}
 		})
 	}
 	if *recordings == "recordings" {
 		checkPage(t, "clients", table)
-		var packages []string
-		for _, name := range slices.Sorted(maps.Keys(versions)) {
-			slices.Sort(versions[name])
-			packages = append(packages, "`"+name+"` "+strings.Join(versions[name], " and "))
-		}
-		checkPage(t, "versions", strings.Join(packages, ",\n")+".\n")
 	}
 }
 
