@@ -22,19 +22,36 @@ import (
 
 // NewFactory returns the factory of ml_guard.
 func NewFactory() processor.Factory {
-	f := &factory{}
+	identities := new(shared.Registry[*identity.Filter]) // what the instances with one component id share
 	return processor.NewFactory(
 		metadata.Type,
 		createDefaultConfig,
-		processor.WithTraces(f.createTraces, metadata.TracesStability),
-		processor.WithMetrics(f.createMetrics, metadata.MetricsStability),
-		processor.WithLogs(f.createLogs, metadata.LogsStability),
+		processor.WithTraces(func(ctx context.Context, set processor.Settings, cfg component.Config, next consumer.Traces) (processor.Traces, error) {
+			g, err := newGuard(set, cfg.(*Config), identities, "traces")
+			if err != nil {
+				return nil, err
+			}
+			// It fails only without a function, as for the other signals.
+			passed, _ := consumer.NewTraces(passing(g, ptrace.Traces.SpanCount, next.ConsumeTraces), consumer.WithCapabilities(next.Capabilities()))
+			return processorhelper.NewTraces(ctx, set, cfg, passed, g.processTraces, g.options(g.changesTraces())...)
+		}, metadata.TracesStability),
+		processor.WithMetrics(func(ctx context.Context, set processor.Settings, cfg component.Config, next consumer.Metrics) (processor.Metrics, error) {
+			g, err := newGuard(set, cfg.(*Config), identities, "metrics")
+			if err != nil {
+				return nil, err
+			}
+			passed, _ := consumer.NewMetrics(passing(g, pmetric.Metrics.DataPointCount, next.ConsumeMetrics), consumer.WithCapabilities(next.Capabilities()))
+			return processorhelper.NewMetrics(ctx, set, cfg, passed, g.processMetrics, g.options(!g.onlyOut)...)
+		}, metadata.MetricsStability),
+		processor.WithLogs(func(ctx context.Context, set processor.Settings, cfg component.Config, next consumer.Logs) (processor.Logs, error) {
+			g, err := newGuard(set, cfg.(*Config), identities, "logs")
+			if err != nil {
+				return nil, err
+			}
+			passed, _ := consumer.NewLogs(passing(g, plog.Logs.LogRecordCount, next.ConsumeLogs), consumer.WithCapabilities(next.Capabilities()))
+			return processorhelper.NewLogs(ctx, set, cfg, passed, g.processLogs, g.options(!g.onlyOut)...)
+		}, metadata.LogsStability),
 	)
-}
-
-// factory holds what the instances with one component id share.
-type factory struct {
-	identities shared.Registry[*identity.Filter]
 }
 
 func createDefaultConfig() component.Config {
@@ -45,36 +62,4 @@ func createDefaultConfig() component.Config {
 		Content:    configoptional.Default(withhold.Config{}),
 		Out:        configoptional.Default(OutConfig{WhenRefused: Drop}),
 	}
-}
-
-func (f *factory) createTraces(ctx context.Context, set processor.Settings, cfg component.Config, next consumer.Traces) (processor.Traces, error) {
-	g, err := newGuard(set, cfg.(*Config), &f.identities, "traces")
-	if err != nil {
-		return nil, err
-	}
-	// It fails only without a function, as for the other signals.
-	passed, _ := consumer.NewTraces(passing(g, ptrace.Traces.SpanCount, next.ConsumeTraces), consumer.WithCapabilities(next.Capabilities()))
-	return processorhelper.NewTraces(ctx, set, cfg, passed, g.processTraces,
-		processorhelper.WithCapabilities(consumer.Capabilities{MutatesData: g.changesTraces()}),
-		processorhelper.WithStart(g.start), processorhelper.WithShutdown(g.shutdown))
-}
-
-func (f *factory) createMetrics(ctx context.Context, set processor.Settings, cfg component.Config, next consumer.Metrics) (processor.Metrics, error) {
-	g, err := newGuard(set, cfg.(*Config), &f.identities, "metrics")
-	if err != nil {
-		return nil, err
-	}
-	passed, _ := consumer.NewMetrics(passing(g, pmetric.Metrics.DataPointCount, next.ConsumeMetrics), consumer.WithCapabilities(next.Capabilities()))
-	return processorhelper.NewMetrics(ctx, set, cfg, passed, g.processMetrics,
-		processorhelper.WithCapabilities(consumer.Capabilities{MutatesData: !g.onlyOut}), processorhelper.WithStart(g.start), processorhelper.WithShutdown(g.shutdown))
-}
-
-func (f *factory) createLogs(ctx context.Context, set processor.Settings, cfg component.Config, next consumer.Logs) (processor.Logs, error) {
-	g, err := newGuard(set, cfg.(*Config), &f.identities, "logs")
-	if err != nil {
-		return nil, err
-	}
-	passed, _ := consumer.NewLogs(passing(g, plog.Logs.LogRecordCount, next.ConsumeLogs), consumer.WithCapabilities(next.Capabilities()))
-	return processorhelper.NewLogs(ctx, set, cfg, passed, g.processLogs,
-		processorhelper.WithCapabilities(consumer.Capabilities{MutatesData: !g.onlyOut}), processorhelper.WithStart(g.start), processorhelper.WithShutdown(g.shutdown))
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -98,14 +99,8 @@ func (g *guard) processTraces(ctx context.Context, td ptrace.Traces) (ptrace.Tra
 }
 
 func (g *guard) processMetrics(ctx context.Context, md pmetric.Metrics) (pmetric.Metrics, error) {
-	if g.out.leadsNowhere() {
+	if g.out.leadsNowhere() || g.countUntrusted(ctx, g.trust.Metrics(ctx, md)) && md.ResourceMetrics().Len() == 0 {
 		return md, processorhelper.ErrSkipProcessingData
-	}
-	if n := g.trust.Metrics(ctx, md); n > 0 {
-		g.countUntrusted(ctx, n)
-		if md.ResourceMetrics().Len() == 0 {
-			return md, processorhelper.ErrSkipProcessingData
-		}
 	}
 	if !g.onlyOut {
 		g.countCut(ctx, g.bounds.Metrics(md))
@@ -120,14 +115,8 @@ func (g *guard) processMetrics(ctx context.Context, md pmetric.Metrics) (pmetric
 }
 
 func (g *guard) processLogs(ctx context.Context, ld plog.Logs) (plog.Logs, error) {
-	if g.out.leadsNowhere() {
+	if g.out.leadsNowhere() || g.countUntrusted(ctx, g.trust.Logs(ctx, ld)) && ld.ResourceLogs().Len() == 0 {
 		return ld, processorhelper.ErrSkipProcessingData
-	}
-	if n := g.trust.Logs(ctx, ld); n > 0 {
-		g.countUntrusted(ctx, n)
-		if ld.ResourceLogs().Len() == 0 {
-			return ld, processorhelper.ErrSkipProcessingData
-		}
 	}
 	if !g.onlyOut {
 		g.countCut(ctx, g.bounds.Logs(ld))
@@ -151,8 +140,12 @@ func (g *guard) countCut(ctx context.Context, counts bounds.Counts) {
 // maxNamed limits the senders that are named, which attackers may choose.
 const maxNamed = 8
 
-// countUntrusted counts points or log records of a sender that is not believed.
-func (g *guard) countUntrusted(ctx context.Context, n int) {
+// countUntrusted counts points or log records of a sender that is not believed, and reports
+// whether there were any.
+func (g *guard) countUntrusted(ctx context.Context, n int) bool {
+	if n == 0 {
+		return false
+	}
 	g.telemetry.ProcessorMlGuardUntrusted.Add(ctx, int64(n), g.out.ofSignal)
 	name := sender.From(ctx).String()
 	g.mu.Lock()
@@ -168,6 +161,7 @@ func (g *guard) countUntrusted(ctx context.Context, n int) {
 			zap.String("sender", name))
 	}
 	g.left.Add(senderPrefix+name, int64(n))
+	return true
 }
 
 // countReplaced counts what the section content replaced.
@@ -175,6 +169,14 @@ func (g *guard) countReplaced(ctx context.Context, replaced int64) {
 	if replaced > 0 {
 		g.telemetry.ProcessorMlGuardTextsReplaced.Add(ctx, replaced, g.out.ofSignal)
 		g.left.Add(withheldText, replaced)
+	}
+}
+
+// options are those of a processor that changes its data or does not.
+func (g *guard) options(changes bool) []processorhelper.Option {
+	return []processorhelper.Option{
+		processorhelper.WithCapabilities(consumer.Capabilities{MutatesData: changes}),
+		processorhelper.WithStart(g.start), processorhelper.WithShutdown(g.shutdown),
 	}
 }
 
