@@ -19,24 +19,6 @@ import (
 // other files have it whole.
 const maxReportValue = 8 << 10
 
-var reasons = map[string]string{
-	"no_payload":          "the call was not recorded",
-	"payload_truncated":   "the recorded call is not whole: its size or hash does not match, or it is longer than what is kept of an attribute",
-	"payload_too_large":   "the recorded call is larger than what is kept",
-	"payload_invalid":     "the recorded call is not JSON in the form of a call",
-	"payload_too_deep":    "the recorded call is nested too deep",
-	"ambiguous":           "the recorded call names a key twice, so that readers would disagree about it",
-	"no_target":           "the recorded call names no module or no function",
-	"payload_unverified":  "the recorded call lies somewhere else, and no hash was sent by which it could be known",
-	"no_arguments":        "the span names a function and has no arguments",
-	"payload_unsupported": "the recorded conversation holds images, audio or files, which are not replayed",
-	"command_ambiguous":   "the recorded command is one text with quotes, which readers would take apart differently; `process.command_args` has it as a list",
-	"content_withheld":    "the collector keeps no content (`capture_content: false`)",
-	"unwanted":            "the client asks that nothing of it be replayed (`repro.kind`)",
-	"unsafe_output":       "the recorded call could not be written safely",
-	"too_large":           "the recorded call would make the artifact too large",
-}
-
 // flagsFor returns the flags that the script cannot do without.
 func flagsFor(k *kind.Kind, spec jsontree.Object) string {
 	if k.Flags == nil {

@@ -2,12 +2,7 @@
 // reports errors.
 package xid
 
-import (
-	_ "embed"
-	"regexp"
-	"strconv"
-	"strings"
-)
+import "regexp"
 
 // Reference is NVIDIA's catalogue, the source of the meanings and actions. The
 // texts here are this project's own.
@@ -74,26 +69,6 @@ func Of(code uint64) Meaning {
 	meaning.Known = true
 	return meaning
 }
-
-// listed is the table of the codes, a line each: the code, its severity, its effect and
-// its meaning. Codes that NVIDIA's catalogue calls unused or reserved are not in it.
-//
-//go:embed meanings.txt
-var listed string
-
-var meanings = func() map[uint64]Meaning {
-	severities := map[string]Severity{"notice": Notice, "program": Program, "device": Device, "gone": Gone}
-	effects := map[string]Effect{"-": None, "predicts": Predicts, "degrades": Degrades, "fails": Fails}
-	table := make(map[uint64]Meaning)
-	for line := range strings.Lines(listed) {
-		fields := strings.Fields(line)
-		code, _ := strconv.ParseUint(fields[0], 10, 64)
-		table[code] = Meaning{
-			Text: strings.Join(fields[3:], " "), Severity: severities[fields[1]], Effect: effects[fields[2]],
-		}
-	}
-	return table
-}()
 
 // RecoveryChanged is the code of a new recovery action, what the driver asks for to
 // recover the GPU.
