@@ -5,3 +5,4 @@
 package mlguardprocessor
 
 //go:generate mdatagen metadata.yaml
+//go:generate go test ./internal/identity -run TestKeysAreGenerated -update

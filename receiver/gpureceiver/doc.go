@@ -5,4 +5,5 @@ package gpureceiver
 
 //go:generate mdatagen metadata.yaml
 //go:generate go test ./internal/seriespage -run Generated -update
+//go:generate go test ./internal/nvmlsource -run TestStatesAreGenerated -update
 //go:generate go test ./internal/xid -run TestTablesAreGenerated -update

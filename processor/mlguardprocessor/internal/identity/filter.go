@@ -213,31 +213,7 @@ var kindNames = func() (names [kindCount]string) {
 	return names
 }()
 
-// kindsOfKeys are the kinds of labels. Any other label is of kindLabel.
-var kindsOfKeys = map[string]kind{
-	mlattr.RunID:              kindRun,
-	mlattr.TrainingRunID:      kindRun,
-	mlattr.JobID:              kindRun,
-	mlattr.RankGlobal:         kindRank,
-	mlattr.SessionID:          kindSession,
-	mlattr.SamplingSessionID:  kindSession,
-	"session.id":              kindSession,
-	"gen_ai.conversation.id":  kindSession,
-	mlattr.GenAIRequestModel:  kindModel,
-	mlattr.GenAIResponseModel: kindModel,
-	mlattr.Operation:          kindOperation,
-	mlattr.GenAIOperationName: kindOperation,
-	"http.route":              kindOperation,
-	"rpc.method":              kindOperation,
-	mlattr.User:               kindUser,
-	"user.id":                 kindUser,
-	"enduser.id":              kindUser,
-	"process.pid":             kindProcess,
-	"process.vpid":            kindProcess,
-	"process.creation.time":   kindProcess,
-}
-
-// kindOf returns the kind of a label.
+// kindOf returns the kind of a label, by keys.yaml.
 func kindOf(key string) kind { return cmp.Or(kindsOfKeys[key], kindLabel) } // no key is of kindService, 0
 
 // isSpanLabel reports whether a span's attribute becomes a label, in ml_metrics after

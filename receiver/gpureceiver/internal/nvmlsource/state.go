@@ -114,30 +114,9 @@ const (
 	maxRetry = 30 * time.Second
 )
 
-// driverStates are the driver's states by status. Others are DriverFailed.
-var driverStates = map[status]device.DriverState{
-	statusSuccess:              device.DriverOK,
-	statusLibraryNotFound:      device.DriverLibraryMissing,
-	statusDriverNotLoaded:      device.DriverMissing,
-	statusLibRMVersionMismatch: device.DriverVersionMismatch,
-	statusNoPermission:         device.DriverNoPermission,
-	statusTimeout:              device.DriverUnresponsive,
-}
-
 // stateOf returns the driver's state for a status.
 func stateOf(result status) device.DriverState {
 	return cmp.Or(driverStates[result], device.DriverFailed)
-}
-
-// advice has a log message for each state that says what to do about it.
-var advice = map[device.DriverState]string{
-	device.DriverLibraryMissing:   "No NVML library was found; GPU metrics start when there is one. In a container, the NVIDIA runtime mounts it with the capability utility",
-	device.DriverMissing:          "The NVML library exists, but the NVIDIA kernel module is not loaded; GPU metrics start when it is",
-	device.DriverVersionMismatch:  "The NVML library and the NVIDIA kernel module have different versions; load the new module and restart the collector, because a loaded library cannot be replaced",
-	device.DriverNoPermission:     "The NVIDIA device files cannot be opened; the collector needs access to /dev/nvidiactl and /dev/nvidia*",
-	device.DriverUnresponsive:     "The NVIDIA driver does not answer; GPU metrics continue when it does",
-	device.DriverUnsupportedBuild: "This collector was built without cgo and cannot read GPUs; use a build with cgo, or source replay",
-	device.DriverFailed:           "The NVIDIA driver failed; the receiver tries again",
 }
 
 // retry is the back-off for opening the driver.
