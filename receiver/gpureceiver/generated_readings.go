@@ -426,3 +426,38 @@ var needs = map[string][]*device.Quantity{
 	"nvidia.nvswitch.sxid.errors":      {},
 	"pcie.errors":                      {},
 }
+
+// describeGPU sets the known attributes of a GPU's resource.
+func describeGPU(resource *metadata.ResourceBuilder, gpu *device.Identity) {
+	if gpu.Name != "" {
+		resource.SetHwName(gpu.Name)
+	}
+	resource.SetNvidiaGpuIndex(int64(gpu.Index))
+	if gpu.PCIBusID != "" {
+		resource.SetNvidiaGpuPciBusID(gpu.PCIBusID)
+	}
+	if gpu.Serial != "" {
+		resource.SetHwSerialNumber(gpu.Serial)
+	}
+	if gpu.VBIOS != "" {
+		resource.SetHwFirmwareVersion(gpu.VBIOS)
+	}
+	if gpu.Architecture != "" {
+		resource.SetNvidiaGpuArchitecture(gpu.Architecture)
+	}
+	if gpu.NUMANode.Known {
+		resource.SetNvidiaGpuNumaNode(int64(gpu.NUMANode.Value))
+	}
+	if gpu.MIG != nil && gpu.MIG.Parent != "" {
+		resource.SetHwParent(gpu.MIG.Parent)
+	}
+	if gpu.MIG != nil && gpu.MIG.Profile != "" {
+		resource.SetNvidiaGpuMigProfile(gpu.MIG.Profile)
+	}
+	if gpu.MIG != nil {
+		resource.SetNvidiaGpuMigGpuInstanceID(int64(gpu.MIG.GPUInstance))
+	}
+	if gpu.MIG != nil {
+		resource.SetNvidiaGpuMigComputeInstanceID(int64(gpu.MIG.ComputeInstance))
+	}
+}

@@ -183,22 +183,8 @@ func describe(resource *metadata.ResourceBuilder, system *device.System, gpu *de
 		resource.SetHwID(gpu.ID)
 		resource.SetHwType(hwTypeGPU.String())
 		resource.SetHwVendor(vendor)
-		resource.SetNvidiaGpuIndex(int64(gpu.Index))
-		text(gpu.Name, resource.SetHwName)
 		text(strings.TrimPrefix(gpu.Name, vendor+" "), resource.SetHwModel)
-		text(gpu.PCIBusID, resource.SetNvidiaGpuPciBusID)
-		text(gpu.Serial, resource.SetHwSerialNumber)
-		text(gpu.VBIOS, resource.SetHwFirmwareVersion)
-		text(gpu.Architecture, resource.SetNvidiaGpuArchitecture)
-		if gpu.NUMANode.Known {
-			resource.SetNvidiaGpuNumaNode(int64(gpu.NUMANode.Value))
-		}
-		if mig := gpu.MIG; mig != nil {
-			resource.SetHwParent(mig.Parent)
-			text(mig.Profile, resource.SetNvidiaGpuMigProfile)
-			resource.SetNvidiaGpuMigGpuInstanceID(int64(mig.GPUInstance))
-			resource.SetNvidiaGpuMigComputeInstanceID(int64(mig.ComputeInstance))
-		}
+		describeGPU(resource, gpu)
 	}
 	text(system.DriverVersion, resource.SetHwDriverVersion)
 	text(system.CUDAVersion, resource.SetNvidiaCudaVersion)

@@ -6,6 +6,7 @@ import (
 	"go/format"
 	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/testing/golden"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 )
 
 // quantity is an entry of readings.yaml.
@@ -40,6 +42,7 @@ func TestReadingsAreGeneratedFromTheirTable(t *testing.T) {
 	golden.File(t, "../nvmlsource/generated_calls_cgo.go", source(t, nvml(t, table)))
 	points += workloads(t, golden.YAML[[]struct{ Attribute, Field string }](t, "../device/workload.yaml"), types)
 	points += needs(golden.YAML[map[string][]string](t, "../device/needs.yaml"))
+	points += resource(t, golden.YAML[[]struct{ Attribute, Field string }](t, "../device/identity.yaml"))
 	golden.File(t, "../device/generated_readings.go", variables)
 	golden.File(t, "../../generated_readings.go", source(t, points))
 }
@@ -145,6 +148,43 @@ func needs(table map[string][]string) string {
 			fmt.Fprintf(&code, "device.%s, ", quantity)
 		}
 		code.WriteString("},\n")
+	}
+	return code.String() + "}\n"
+}
+
+// resource returns the function for the attributes of a GPU's resource.
+func resource(t *testing.T, table []struct{ Attribute, Field string }) string {
+	t.Helper()
+	var code strings.Builder
+	code.WriteString("\n// describeGPU sets the known attributes of a GPU's resource.\n" +
+		"func describeGPU(resource *metadata.ResourceBuilder, gpu *device.Identity) {\n")
+	for _, row := range table {
+		holder, field := reflect.TypeFor[device.Identity](), row.Field
+		within, ofMIG := strings.CutPrefix(field, "MIG.")
+		if ofMIG {
+			holder, field = reflect.TypeFor[device.MIG](), within
+		}
+		declared, found := holder.FieldByName(field)
+		require.True(t, found, row.Field)
+		var conditions []string
+		if ofMIG {
+			conditions = append(conditions, "gpu.MIG != nil")
+		}
+		value := "gpu." + row.Field
+		switch declared.Type.Kind() {
+		case reflect.String:
+			conditions = append(conditions, value+` != ""`)
+		case reflect.Int:
+			value = "int64(" + value + ")"
+		default:
+			conditions = append(conditions, value+".Known")
+			value = "int64(" + value + ".Value)"
+		}
+		set := fmt.Sprintf("resource.Set%s(%s)\n", camel(row.Attribute), value)
+		if len(conditions) > 0 {
+			set = "if " + strings.Join(conditions, " && ") + " {\n" + set + "}\n"
+		}
+		code.WriteString(set)
 	}
 	return code.String() + "}\n"
 }
