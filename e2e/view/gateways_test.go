@@ -207,7 +207,7 @@ func TestEvidenceThatOnlyAFleetAsksFor(t *testing.T) {
 	t.Logf("the evidence was there %v after the page had the hang", time.Since(concluded).Round(100*time.Millisecond))
 	report, err := os.ReadFile(written("")[0])
 	require.NoError(t, err)
-	assert.Contains(t, string(report), trainerRun+": looks hung")
+	assert.Contains(t, string(report), "# Run "+trainerRun+" (trainer): looks hung\n")
 	assert.Contains(t, string(report), fmt.Sprintf("process %d (sleep), rank 1: 1 of its threads sleeping", rank.Process.Pid))
 	assert.Contains(t, string(report), "confirmed by 1 GPU at 0 %")
 	for _, g := range []*harness.Collector{agent.Collector, other.Collector, stranger.Collector, between, f.page} {

@@ -91,7 +91,7 @@ func TestAHangThatAGatewayConcludes(t *testing.T) {
 
 	p.say(hangOf("elsewhere", since), hangOf("run-7", since))
 	report := text(t, bundle(t, cfg), "report.md")
-	assert.Regexp(t, `^# trainer/run-7: looks hung\n`, report)
+	assert.Regexp(t, `^# Run run-7 \(trainer/run-7\): looks hung\n`, report)
 	assert.Contains(t, report, "- rank 900 is dead # forged\n")
 	assert.Contains(t, report, "Next: Look at rank 900.")
 	assert.Regexp(t, `process `+strconv.Itoa(pid)+` \(sleep\), rank 3`, report)

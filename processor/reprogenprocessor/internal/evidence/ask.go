@@ -52,7 +52,7 @@ func Ask(ctx context.Context, client *http.Client, endpoint, tag string) (hangs 
 // heard completes a hang that a page has said. Line breaks would forge parts of the report.
 func (h *Hang) heard() {
 	kind, _ := mlattr.ProblemNamed(h.Kind)
-	h.Text += ": " + kind.Title
+	h.Text = "Run " + h.Run + " (" + h.Text + "): " + kind.Title
 	h.Detected, h.Elsewhere, h.Evidence = time.Now(), true, h.Evidence[:min(len(h.Evidence), maxEvidence)]
 	texts := []*string{&h.ID, &h.Run, &h.Service, &h.Job, &h.Container, &h.Text, &h.Next}
 	for i := range h.Evidence {
