@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
@@ -80,6 +81,15 @@ func (w *world) name() string {
 func (w *world) step(t *testing.T, n int) {
 	t.Helper()
 	for range n {
+		w.take(t, 1)
+		w.emit(t)
+	}
+}
+
+// take has all ranks take steps.
+func (w *world) take(t *testing.T, n int) {
+	t.Helper()
+	for range n {
 		w.number++
 		begun := w.clock
 		slowest := time.Duration(0)
@@ -100,7 +110,6 @@ func (w *world) step(t *testing.T, n int) {
 			}
 			w.send(t, rank, "optimizer", w.clock.Add(-w.rest/3), w.clock, attrs)
 		}
-		w.emit(t)
 	}
 }
 
@@ -613,6 +622,46 @@ func (w *world) oneSlow(t *testing.T, slow, number int) {
 	}
 	w.gpu = func(rank int, g *gpuMetrics) { g.pid, g.rank = 1000+int64(rank), int64(rank) }
 	w.step(t, 200)
+}
+
+// driver has a host say which version its driver has.
+func (w *world) driver(t *testing.T, host, version string) {
+	t.Helper()
+	md := pmetric.NewMetrics()
+	attrs := md.ResourceMetrics().AppendEmpty().Resource().Attributes()
+	attrs.PutStr("host.name", host)
+	attrs.PutStr("hw.driver_version", version)
+	w.metrics(t, md)
+}
+
+// onTwoDrivers has three programs train on each of twelve hosts, which have two drivers, with
+// one of which a step takes longer; and the next day begin.
+func (w *world) onTwoDrivers(t *testing.T, longer time.Duration) {
+	t.Helper()
+	for n := range 36 {
+		host, version := "n"+strconv.Itoa(n/3), "570."+strconv.Itoa(n/3%2)
+		w.hostOf = func(int) string { return host }
+		w.run.run, w.stated["service.name"] = "run-"+strconv.Itoa(n), "trainer-"+strconv.Itoa(n%3)
+		w.driver(t, host, version)
+		if w.rest = 9*time.Second + time.Duration(n)*time.Millisecond; n/3%2 == 1 {
+			w.rest += longer
+		}
+		w.emit(t)
+		w.take(t, 80)
+		w.step(t, 2)
+	}
+	w.clock = w.clock.Add(24 * time.Hour)
+	w.emit(t)
+}
+
+// A driver with which the steps of everybody's runs take longer is reported, once for the fleet.
+func TestADriverThatCostsTime(t *testing.T) {
+	w := newWorld(t, 1)
+	w.onTwoDrivers(t, 500*time.Millisecond)
+	found := w.found()["lemon_version"]
+	require.Len(t, found, 1)
+	assert.Contains(t, found[0].Body().Str(), "The fleet: lemon version since ")
+	assert.Contains(t, texts(found[0], "ml.problem.evidence"), "driver 570.1: a step takes 1.05 times as long as without it; 18 runs on 6 hosts with it, compared with those of the same 3 people or programs on 6 without it")
 }
 
 // A host of which a rank was slow in three runs of several people is a lemon, with the GPU of

@@ -139,8 +139,9 @@ func kindsOfRuns() map[string]func(*testing.T) []string {
 				w.oneSlow(t, 3, n)
 			}
 		}),
-		mlattr.ProblemNonfinite: changing(20, func(w *world) { w.loss = math.NaN() }, 5),
-		mlattr.ProblemLossSpike: changing(300, func(w *world) { w.loss = 7 }, 5),
+		mlattr.ProblemLemonVersion: inRanks(1, func(t *testing.T, w *world) { w.onTwoDrivers(t, 500*time.Millisecond) }),
+		mlattr.ProblemNonfinite:    changing(20, func(w *world) { w.loss = math.NaN() }, 5),
+		mlattr.ProblemLossSpike:    changing(300, func(w *world) { w.loss = 7 }, 5),
 		mlattr.ProblemLossFrozen: inRanks(2, func(t *testing.T, w *world) {
 			for n := range 300 {
 				w.loss = 2 + 0.02*math.Sin(float64(min(n, 200)))

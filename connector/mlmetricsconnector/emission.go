@@ -77,7 +77,7 @@ func (c *conclusions) conclude(ctx context.Context, now time.Time, last bool) st
 	c.readVerdicts(now)
 	c.detect(&detect.State{
 		Now: now, Limits: c.cfg.timeouts(), Runs: all, Losses: c.losses.Settle(c.clocks.Run, expiration, now),
-		GPUs: facts, Owners: owners, Services: c.services, Withheld: e.Withheld, Lemons: &c.Shared.lemons,
+		GPUs: facts, Owners: owners, Services: c.services, Withheld: e.Withheld, Lemons: &c.Shared.lemons, History: c.Shared.history,
 	}, c.report)
 	c.settleProblems(ctx, facts, e.Withheld, now)
 	addNotices(c.store, c.state, now)

@@ -65,11 +65,21 @@ func planted(t *testing.T) []row {
 	return rows
 }
 
+// ofFleet reports whether a problem needs a fleet of its own.
+func ofFleet(kind string) bool {
+	return kind == mlattr.ProblemLemonHost || kind == mlattr.ProblemLemonVersion
+}
+
 // plant measures one plan.
 func plant(t *testing.T, p plan) *found {
 	n := *planting
 	switch {
-	case testing.Short() && p.kind == mlattr.ProblemLemonHost:
+	case p.kind == mlattr.ProblemLemonVersion:
+		n = max(min(n, victims)/10, 1) // a large fleet for a day
+		if testing.Short() {
+			n = 1
+		}
+	case testing.Short() && ofFleet(p.kind):
 		n = min(n, shortVictims/3) // each is a fleet
 	case testing.Short():
 		n = min(n, shortVictims)
@@ -79,7 +89,7 @@ func plant(t *testing.T, p plan) *found {
 	f := &found{}
 	for i := range n {
 		of, each := n, *first
-		if p.kind == mlattr.ProblemLemonHost {
+		if ofFleet(p.kind) {
 			of, each = 1, *first+int64(i) // a fleet has few lemons
 		}
 		one, err := measure(t.Context(), p, each, of)

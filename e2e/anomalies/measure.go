@@ -86,12 +86,14 @@ func (w *world) measure(p plan, n int) (*found, error) {
 				runs = w.trainOnHosts(p.system, i, 2, 3)
 			case mlattr.ProblemLemonHost:
 				runs = w.trainOnHosts(p.system, i, 4, 5)
+			case mlattr.ProblemLemonVersion:
+				runs = w.trainApart(p.system, i, 3, 12)
 			default:
 				runs = append(runs, w.train(p.system, i, w.places(p.system, i, max(p.ranks, 1))))
 			}
 			first := runs[0]
 			v.is = func(s *sighting) bool {
-				return s.run == first.id || s.gpu != "" && s.gpu == first.places[0].GPU.ID || s.kind == p.kind && s.host == first.host && s.host != ""
+				return s.run == first.id || s.gpu != "" && s.gpu == first.places[0].GPU.ID || s.kind == p.kind && (s.host == first.host && s.host != "" || p.kind == mlattr.ProblemLemonVersion)
 			}
 			w.in(delay, func() {
 				v.onset = time.Now()
@@ -130,6 +132,22 @@ func (w *world) trainOnHosts(system string, number, n, hosts int) (runs []*run) 
 	}
 	for i, own := range places {
 		runs = append(runs, w.train(system, n*number+i, own))
+	}
+	return runs
+}
+
+// trainApart adds runs of one rank, some on each of the hosts. Those of one user have the same
+// step time.
+func (w *world) trainApart(system string, number, n, hosts int) (runs []*run) {
+	medians := make(map[int]time.Duration)
+	for host := range hosts {
+		for i, place := range w.addHost(fmt.Sprintf("gpu-%04d-%d", number, host), n) {
+			r := w.train(system, n*(hosts*number+host)+i, []fleet.Place{place})
+			user := r.number % users
+			r.times.median = cmp.Or(medians[user], r.times.median)
+			medians[user] = r.times.median
+			runs = append(runs, r)
+		}
 	}
 	return runs
 }

@@ -79,6 +79,7 @@ var plans = []plan{
 	{kind: mlattr.ProblemSlowHost, system: ownLoop, strength: "1 of 3 hosts of 2 runs loads data 2 times as long", within: 4 * time.Hour, inRun: slowHost(2)},
 	{kind: mlattr.ProblemSlowHost, system: ownLoop, strength: "1 of 3 hosts of 2 runs loads data 3 times as long", within: 4 * time.Hour, recall: 0.9, fast: true, inRun: slowHost(3)},
 	{kind: mlattr.ProblemLemonHost, system: ownLoop, strength: "1 of a fleet of 5 hosts loads data 3 times as long, in 4 runs", within: 4 * time.Hour, recall: 0.9, fast: true, inRun: slowHost(3)},
+	{kind: mlattr.ProblemLemonVersion, system: ownLoop, strength: "half of a fleet of 12 hosts get a driver with which steps take 1.1 times as long", within: 24 * time.Hour, recall: 0.9, fast: true, inRun: otherDriver(1.1)},
 	{kind: mlattr.ProblemNonfinite, system: ownLoop, strength: "NaN from then on", within: soon, recall: 0.9, fast: true, inRun: notFinite(always)},
 	{kind: mlattr.ProblemNonfinite, system: ownLoop, strength: "one step in ten", within: hour, inRun: notFinite(0.1)},
 	{kind: mlattr.ProblemNonfinite, system: fx, strength: "NaN from then on", within: soon, inRun: notFinite(always)},

@@ -103,6 +103,20 @@ func slowHost(times float64) func(*run) {
 	}
 }
 
+// otherDriver has every other host have another driver, with which the steps of its runs, which
+// are new ones, take times as long.
+func otherDriver(times float64) func(*run) {
+	return func(r *run) {
+		if last := r.host[len(r.host)-1] - '0'; last%2 == 1 {
+			r.w.drivers[r.host].Driver, r.slower = nextDriver, times
+			r.end(r.fresh)
+		}
+	}
+}
+
+// nextDriver is the version of the driver after that of all hosts.
+const nextDriver = "580.65.06"
+
 // loadShare is the usual share of a step of a loop in which it loads data.
 const loadShare = 0.08
 

@@ -85,6 +85,9 @@ type program interface {
 	stretch(step int) float64
 }
 
+// users is the number of people who train.
+const users = 5
+
 // train adds a run whose first attempt begins within an hour.
 func (w *world) train(system string, number int, places []fleet.Place) *run {
 	name := fmt.Sprintf("run%04d", number)
@@ -338,7 +341,7 @@ func newLoop(settings scenario.Settings, r *run) *loop {
 	settings.MetricsInterval = time.Hour // its hosts are the world's
 	site := fleet.NewSite("loop", settings)
 	return &loop{site, site.Train(fleet.Training{
-		Service: "trainer", Job: r.number, User: 1001 + r.number%5, Places: r.places, StepTime: r.times.median,
+		Service: "trainer", Job: r.number, User: 1001 + r.number%users, Places: r.places, StepTime: r.times.median,
 	})}
 }
 

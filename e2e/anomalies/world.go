@@ -27,6 +27,8 @@ type world struct {
 	// gpus has the hosts with GPUs, whose agents read them every gpuInterval.
 	gpus  *fleet.Site
 	hosts map[string]*host
+	// drivers has the hosts by name.
+	drivers map[string]*fleet.Host
 	// spans counts those that were sent.
 	spans int
 }
@@ -75,7 +77,7 @@ func newWorld(ctx context.Context, seed int64, flush time.Duration) (*world, err
 
 // newWorldOf returns a world without runs that sends to collectors which run.
 func newWorldOf(ctx context.Context, seed int64, to destination) *world {
-	w := &world{ctx: ctx, seed: seed, collector: to, hosts: make(map[string]*host)}
+	w := &world{ctx: ctx, seed: seed, collector: to, hosts: make(map[string]*host), drivers: make(map[string]*fleet.Host)}
 	w.random = w.stream("world")
 	w.gpus = fleet.NewSite("gpus", scenario.Settings{Seed: seed, Rate: 1 / gpuInterval.Seconds(), MetricsInterval: gpuInterval})
 	w.every(gpuInterval, w.readGPUs)
@@ -121,7 +123,8 @@ func (w *world) live(d time.Duration) {
 // addHost adds a host with GPUs.
 func (w *world) addHost(name string, gpus int) []fleet.Place {
 	w.hosts[name] = &host{}
-	return fleet.Places(w.gpus.AddHost(name, gpus))
+	w.drivers[name] = w.gpus.AddHost(name, gpus)
+	return fleet.Places(w.drivers[name])
 }
 
 func (w *world) readGPUs() {

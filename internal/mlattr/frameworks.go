@@ -1,7 +1,7 @@
 package mlattr
 
-var frameworks = []string{"torch", "numpy", "jax", "tensorflow", "transformers", "vllm"}
+var frameworks = []string{"torch", "numpy", "jax", "tensorflow", "transformers", "vllm", "nccl"}
 
-// Frameworks returns the Python packages of machine learning whose versions
+// Frameworks returns the packages of machine learning whose versions
 // matter to a failure. The caller must not change it.
 func Frameworks() []string { return frameworks }

@@ -76,6 +76,8 @@ const (
 	HardwareType = "hw.type"
 	// DriverVersion is the version of the GPU driver of a host.
 	DriverVersion = "hw.driver_version"
+	// FirmwareVersion is the version of a GPU's VBIOS.
+	FirmwareVersion = "hw.firmware_version"
 	// GPUPowerLimitType is the type on GPUPowerLimit, GPUPowerLimitEnforced for the one
 	// that holds now.
 	GPUPowerLimitType = "nvidia.gpu.power.limit.type"

@@ -24,6 +24,8 @@ const (
 	ProblemSlowHost = "slow_host"
 	// ProblemLemonHost is the problem "lemon host".
 	ProblemLemonHost = "lemon_host"
+	// ProblemLemonVersion is the problem "lemon version".
+	ProblemLemonVersion = "lemon_version"
 	// ProblemNonfinite is the problem "loss not finite".
 	ProblemNonfinite = "nonfinite"
 	// ProblemLossFrozen is the problem "loss frozen".

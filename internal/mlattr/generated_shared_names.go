@@ -200,6 +200,7 @@ const (
 	ChangeSettings       = "settings"
 	ChangeFramework      = "framework"
 	ChangeDriver         = "driver"
+	ChangeFirmware       = "firmware"
 	// ChangeNodes is the set of hosts of a run.
 	ChangeNodes     = "nodes"
 	ChangeAttempt   = "attempt"
@@ -320,4 +321,5 @@ const (
 	OfService ProblemOf = "service"
 	OfGPU     ProblemOf = "gpu"
 	OfHost    ProblemOf = "host"
+	OfFleet   ProblemOf = "fleet"
 )

@@ -32,6 +32,8 @@ const (
 type Host struct {
 	Name string
 	GPUs []*GPU
+	// Driver is the version of the driver.
+	Driver string
 	// start is the time of the first reading.
 	start time.Time
 	last  time.Time
@@ -64,7 +66,7 @@ type Workload struct {
 }
 
 func newHost(seed int64, name string, gpus int) *Host {
-	h := &Host{Name: name}
+	h := &Host{Name: name, Driver: driverVersion}
 	for i := range gpus {
 		random := newSource(seed, fmt.Sprintf("%s/gpu%d", name, i))
 		h.GPUs = append(h.GPUs, &GPU{ID: "GPU-" + random.uuid(), Index: i, Power: idlePower, source: random})
@@ -104,7 +106,7 @@ func (h *Host) readGPU(rm pmetric.ResourceMetrics, g *GPU, at time.Time) {
 	bus := fmt.Sprintf("0000:%02x:00.0", 0x19+0x11*g.Index)
 	put(rm.Resource().Attributes(), []Attr{
 		{"host.name", h.Name}, {"hw.id", g.ID}, {"hw.type", "gpu"}, {"hw.vendor", "NVIDIA"}, {"hw.name", productName},
-		{"hw.model", productName[len("NVIDIA "):]}, {"hw.driver_version", driverVersion}, {"nvidia.gpu.index", g.Index},
+		{"hw.model", productName[len("NVIDIA "):]}, {"hw.driver_version", h.Driver}, {"nvidia.gpu.index", g.Index},
 		{"nvidia.gpu.pci.bus_id", bus}, {"nvidia.gpu.source", sourceName}, simulated,
 	})
 	sm := rm.ScopeMetrics().AppendEmpty()
@@ -150,7 +152,7 @@ func (h *Host) readGPU(rm pmetric.ResourceMetrics, g *GPU, at time.Time) {
 		}
 		p.count("hw.status", "1", false, current, isGPU, Attr{"hw.state", state})
 	}
-	p.count("nvidia.gpu.info", "", false, 1, Attr{"hw.name", productName}, Attr{"hw.driver_version", driverVersion}, Attr{"nvidia.gpu.pci.bus_id", bus})
+	p.count("nvidia.gpu.info", "", false, 1, Attr{"hw.name", productName}, Attr{"hw.driver_version", h.Driver}, Attr{"nvidia.gpu.pci.bus_id", bus})
 }
 
 // FallOffTheBus has a GPU of a host fail as the driver reports it, with XID 79.
@@ -178,7 +180,7 @@ func (s *Site) FallOffTheBus(h *Host, index int) {
 // readHost writes the state of the driver, which is of the whole host.
 func (h *Host) readHost(rm pmetric.ResourceMetrics, at time.Time) {
 	ofHost := []Attr{{"host.name", h.Name}, {"nvidia.gpu.source", sourceName}}
-	put(rm.Resource().Attributes(), ofHost, []Attr{simulated})
+	put(rm.Resource().Attributes(), ofHost, []Attr{{"hw.driver_version", h.Driver}, simulated})
 	sm := rm.ScopeMetrics().AppendEmpty()
 	sm.Scope().SetName(gpuScope)
 	p := points{sm: sm, start: h.start, at: at, common: ofHost}

@@ -117,10 +117,9 @@ type History struct {
 	ofProgram map[Subject]int
 	runs      map[Subject]*run
 	// ranks counts those of all runs.
-	ranks   int
-	all     []*Change
-	pending []*Change
-	left    int64
+	ranks        int
+	all, pending []*Change
+	left         int64
 }
 
 // NewHistory returns an empty History with a random key.
@@ -171,6 +170,28 @@ func (h *History) See(observations []Observation, now time.Time) {
 			h.add(c, o.Name)
 		}
 	}
+}
+
+// Versions returns the versions of a host and of a program, each after the name of what has it and
+// "=". What has several at the same time is left out.
+func (h *History) Versions(host string, program streams.Resource, now time.Time) (all []string) {
+	if h == nil {
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	add := func(of item, name string) {
+		if v := h.items[of]; v != nil && !slices.ContainsFunc(v.Known[1:], func(other value) bool { return now.Sub(other.Seen) < outOfUse }) {
+			all = append(all, name+"="+strings.TrimPrefix(v.Known[0].Text, name+" "))
+		}
+	}
+	for _, kind := range [...]string{mlattr.ChangeDriver, mlattr.ChangeFirmware} {
+		add(item{Of: Subject{Host: host}, Kind: kind}, kind)
+	}
+	for _, name := range mlattr.Frameworks() {
+		add(item{Subject{Resource: program}, mlattr.ChangeFramework, name}, name)
+	}
+	return all
 }
 
 // program returns the program of a subject, or the host.

@@ -179,6 +179,28 @@ func TestBefore(t *testing.T) {
 	assert.Empty(t, h.Before(change.Subject{}, at(60)))
 }
 
+// The versions on a host are those of the host and of the program, unless these have several at
+// the same time.
+func TestVersions(t *testing.T) {
+	h := change.NewHistory()
+	host := change.Subject{Host: "n1"}
+	see(h, begin, host, mlattr.ChangeDriver, "", "570")
+	see(h, begin, host, mlattr.ChangeFirmware, "", "96.1")
+	for name, version := range map[string]string{"torch": "torch 2.5", "nccl": "nccl 2.21", "numpy": "numpy 1.26"} {
+		see(h, begin, program, mlattr.ChangeFramework, name, version)
+	}
+	see(h, begin, program, mlattr.ChangeFramework, "numpy", "numpy 2.0")
+	of := program.Resource
+	assert.Equal(t, []string{"driver=570", "firmware=96.1", "torch=2.5", "nccl=2.21"}, h.Versions("n1", of, begin))
+	see(h, begin, host, mlattr.ChangeFirmware, "", "96.2")
+	see(h, begin, host, mlattr.ChangeDriver, "", "580")
+	assert.Equal(t, []string{"torch=2.5", "nccl=2.21"}, h.Versions("n1", of, begin), "its GPUs differ")
+	see(h, begin.Add(2*time.Hour), host, mlattr.ChangeDriver, "", "580")
+	assert.Equal(t, []string{"driver=580", "firmware=96.2"}, h.Versions("n1", streams.Resource{}, begin.Add(2*time.Hour)))
+	assert.Empty(t, h.Versions("n2", streams.Resource{}, begin))
+	assert.Empty(t, (*change.History)(nil).Versions("n1", of, begin))
+}
+
 // What a history knows outlives a restart, with the key of its hashes.
 func TestARestart(t *testing.T) {
 	h := change.NewHistory()

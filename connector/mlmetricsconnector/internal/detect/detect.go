@@ -10,6 +10,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/change"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/runs"
@@ -29,8 +30,10 @@ type State struct {
 	Owners   *runs.Owners
 	// Withheld reports whether nothing is concluded from silence.
 	Withheld bool
-	// Lemons are those of all emissions, nil to find none.
-	Lemons *Lemons
+	// Lemons are those of all emissions, nil to find none. History has the versions that
+	// they are compared by, nil to compare none.
+	Lemons  *Lemons
+	History *change.History
 }
 
 // Detector finds problems at an emission, and reports each that lasts. It may remember what it

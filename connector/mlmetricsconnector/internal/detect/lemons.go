@@ -46,6 +46,9 @@ type Lemons struct {
 	// found are the lemons as of the day judged, 0 if there is new evidence.
 	found  []problem.Problem
 	judged int64
+	// worse is the version that was clearly worse than others on the day of its Evident, with
+	// no Kind if none was.
+	worse problem.Problem
 }
 
 // use is that of a host by a run. Days are since 1970.
@@ -56,6 +59,12 @@ type use struct {
 	// Days is the number of days of it, Last the last one, and At when the host was the cause, in
 	// seconds since 1970.
 	Days, Last, At int64
+	// Work tells apart what runs do: the program, its ranks, the tokens of a step, and the model of
+	// the GPUs, as far as they are known. Step is how long a step takes, in seconds, 0 if unknown.
+	Work string  `json:",omitempty"`
+	Step float64 `json:",omitempty"`
+	// Has has the versions on the host, each after the name of what has it.
+	Has []string `json:",omitempty"`
 }
 
 // detect notes what the runs show, and what the detectors report, and reports the lemons.
@@ -83,14 +92,21 @@ func (l *Lemons) detect(s *State, all []Detector, report func(problem.Problem)) 
 // count. A host that a restart has left for another one is the cause, unless these are more than
 // a quarter of all, as after a preemption.
 func (l *Lemons) see(s *State, r *runs.Run) {
-	by := new(gpus.Owner)
+	by, model := new(gpus.Owner), ""
 	if len(r.GPUs.All) > 0 {
-		by = &r.GPUs.All[0].Owner
+		by, model = &r.GPUs.All[0].Owner, r.GPUs.All[0].Model
 	}
 	at, hosts, left := make(map[string]string), make(map[string]bool), make(map[string]bool)
 	for rank := range present(r) {
 		if at[rank.Name], hosts[rank.Host] = rank.Host, true; rank.Host != "" && (len(s.GPUs.GPUs) == 0 || s.GPUs.Hosts[rank.Host].Read) {
-			l.use(rank.Host, programOf(&r.Key.Resource, r.Key.ID), by, s.Now)
+			is := l.use(rank.Host, programOf(&r.Key.Resource, r.Key.ID), by, s.Now)
+			if is.Has == nil || is.Step == 0 {
+				is.Has = s.History.Versions(rank.Host, r.Key.Resource, s.Now)
+			}
+			if usual := r.Steps.Times.Usual; usual > 0 {
+				is.Work = fmt.Sprint(r.Key.Resource.Service, cmp.Or(r.Members.World, len(r.Ranks)), " ", rank.Program.Tokens, model)
+				is.Step = usual
+			}
 		}
 	}
 	for i := range r.Ranks {
@@ -132,7 +148,7 @@ func (l *Lemons) use(host, run string, by *gpus.Owner, now time.Time) *use {
 		is.Who = cmp.Or(by.UserID, by.User)
 	}
 	if is.Last != day {
-		is.Days, is.Last = is.Days+1, day
+		is.Days, is.Last, is.Has = is.Days+1, day, nil
 	}
 	return is
 }
@@ -258,6 +274,12 @@ func (l *Lemons) settle(s *State) {
 				expected, all.causes-here.causes, all.days-here.days, quantity(len(l.uses)-1, "other host", "other hosts"), here.days))
 			l.found = append(l.found, p)
 		}
+	}
+	if l.worse.Evident.Unix() != day*daySeconds {
+		l.findVersion(day)
+	}
+	if l.worse.Kind != "" {
+		l.found = append(l.found, l.worse)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/change"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/detect"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
@@ -41,8 +42,11 @@ type fleet struct {
 	// silent are hosts that send nothing any more, which tells nothing if it is withheld.
 	silent   map[string]*gpus.SilentHost
 	withheld bool
-	// found are the lemons at the last emission, by host.
+	// found are the lemons at the last emission, by host, that of a version by its kind.
 	found map[string]problem.Problem
+	// history has the versions, pace is how long a step of a run takes, nil if it is not known.
+	history *change.History
+	pace    func(*trained) float64
 }
 
 // trained is a run that trains, until it ends with what is planned.
@@ -54,7 +58,7 @@ type trained struct {
 }
 
 func newFleet(seed uint64, hosts int) *fleet {
-	f := &fleet{random: rand.New(rand.NewPCG(seed, 1)), now: start, packs: seed%2 == 0, bad: map[string]float64{}} // #nosec G404 -- a test
+	f := &fleet{random: rand.New(rand.NewPCG(seed, 1)), now: start, packs: seed%2 == 0, bad: map[string]float64{}, history: change.NewHistory()} // #nosec G404 -- a test
 	for n := range hosts {
 		f.hosts = append(f.hosts, fmt.Sprintf("n%02d", n))
 	}
@@ -78,6 +82,9 @@ func (f *fleet) begin(who string, hosts []string, lasts time.Duration) *trained 
 			r.Ranks = append(r.Ranks, rank)
 			r.GPUs.All = append(r.GPUs.All, gpus.State{Key: gpus.Key{Host: host, ID: "GPU-" + host + strconv.Itoa(n)}, Owner: gpus.Owner{Service: "train-" + who, UserID: who, Rank: rank.Name}})
 		}
+	}
+	if f.pace != nil {
+		r.Steps.Times.Usual = f.pace(r)
 	}
 	f.running = append(f.running, r)
 	return r
@@ -125,7 +132,7 @@ func (f *fleet) emit() {
 	s := &detect.State{
 		Now: f.now, Limits: runs.Timeouts{Stall: 5 * time.Minute}, Services: serving.NewFleet(), Owners: new(runs.Owners),
 		GPUs:   &gpus.Facts{Hosts: map[string]gpus.Host{}, GPUs: map[gpus.Key]gpus.GPU{}},
-		Lemons: f.lemons, Withheld: f.withheld,
+		Lemons: f.lemons, Withheld: f.withheld, History: f.history,
 	}
 	for _, host := range f.hosts {
 		if s.GPUs.Hosts[host] = (gpus.Host{Heard: f.now, Read: true}); f.silent[host] != nil {
@@ -140,8 +147,11 @@ func (f *fleet) emit() {
 	}
 	f.found = map[string]problem.Problem{}
 	f.detect(s, func(p problem.Problem) {
-		if p.Kind == mlattr.ProblemLemonHost {
+		switch p.Kind {
+		case mlattr.ProblemLemonHost:
 			f.found[p.Subject.Host] = p
+		case mlattr.ProblemLemonVersion:
+			f.found[p.Kind] = p
 		}
 	})
 }
@@ -172,8 +182,10 @@ func (f *fleet) free() []string {
 
 // live has people train for days: most runs are short and on one host or few. One of the
 // people has programs that fail often, and most errors are those of rank 0.
-func (f *fleet) live(days int) {
-	for range 24 * days {
+func (f *fleet) live(days int) { f.hours(24 * days) }
+
+func (f *fleet) hours(hours int) {
+	for range hours {
 		for free := f.free(); len(free) > 8 && f.random.Float64() < 0.7; free = f.free() {
 			if !f.packs {
 				f.random.Shuffle(len(free), func(i, j int) { free[i], free[j] = free[j], free[i] })

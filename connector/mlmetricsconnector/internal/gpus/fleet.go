@@ -3,6 +3,7 @@
 package gpus
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -124,8 +125,8 @@ type gpu struct {
 	failed  time.Time
 	victims []Holding
 	signals signals
-	// index is the driver's index of the GPU.
-	index string
+	// index is the driver's index of the GPU, model its name.
+	index, model string
 
 	// silent reports whether no reading of its host's GPUs has come for three of its
 	// intervals at the latest emission, and asOf is the time until which something is known
@@ -268,10 +269,10 @@ func (f *Fleet) Hold(key Key, w Workload, memory bool, owner Owner, r Reading) {
 	}
 }
 
-// Index records the driver's index of a GPU that is read.
-func (f *Fleet) Index(key Key, index string) {
-	if g := f.all[key]; g != nil && g.index != index && index != "" {
-		g.index = strings.Clone(index)
+// Describe records the driver's index and the model of a GPU that is read.
+func (f *Fleet) Describe(key Key, index, model string) {
+	if g := f.all[key]; g != nil && (index != "" && g.index != index || model != "" && g.model != model) {
+		g.index, g.model = strings.Clone(cmp.Or(index, g.index)), strings.Clone(cmp.Or(model, g.model))
 	}
 }
 

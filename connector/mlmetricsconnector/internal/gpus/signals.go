@@ -126,6 +126,8 @@ type State struct {
 	// Index is the driver's index of the GPU, PID the process of Rank, "" and 0 if unknown.
 	Index string
 	PID   int64
+	// Model is the name of the GPU's model, "" if unknown.
+	Model string
 	// Utilization is the general one, or that of the SMs; negative if unknown.
 	Utilization float64
 	// Power is in watts, High its highest value of late; 0 if unknown.
@@ -178,7 +180,7 @@ func (g *gpu) forecast(state *State, by *holder) {
 func (g *gpu) state(h *holder) State {
 	s := &g.signals
 	state := State{
-		Key: g.Key, Owner: h.owner, Index: g.index, PID: h.pid,
+		Key: g.Key, Owner: h.owner, Index: g.index, Model: g.model, PID: h.pid,
 		Limit: g.values[gpupoint.MemoryLimit].value, PowerLimit: g.values[gpupoint.PowerLimit].value,
 	}
 	state.Utilization, _ = g.utilization(gpupoint.Utilization, gpupoint.SMUtilization)

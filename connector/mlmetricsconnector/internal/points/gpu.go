@@ -38,7 +38,7 @@ func (s *Seen) noteGPU(m pmetric.Metric, resource pcommon.Map, now time.Time) {
 		switch {
 		case p.Quantity == gpupoint.WorkloadMemory:
 			s.noteWorkload(key, attrs, p.Value > 0, r)
-			s.fleet.Index(key, p.Index)
+			s.fleet.Describe(key, p.Index, device.Name)
 		case p.Quantity == gpupoint.ProcessMemory:
 			s.noteProcess(key, attrs)
 		case p.ID != "":
@@ -83,18 +83,19 @@ func (s *Seen) noteReading(key gpus.Key, p *gpupoint.Point, r gpus.Reading) {
 	}
 }
 
-// seeDriver notes the version of the driver of a host's GPUs. It ignores resources of
-// single GPUs, which several collectors may get, each some of them.
-func seeDriver(history *change.History, resource pcommon.Map, now time.Time) {
+// seeVersions notes the versions of a host's driver, and of the firmware of its GPUs. It
+// ignores the driver in resources of single GPUs, which several collectors may get, each some
+// of them.
+func seeVersions(history *change.History, resource pcommon.Map, now time.Time) {
 	if history == nil {
 		return
 	}
-	version, ok := resource.Get(mlattr.DriverVersion)
-	if _, ofGPU := resource.Get(mlattr.HardwareID); !ok || ofGPU {
-		return
+	key, kind := mlattr.DriverVersion, mlattr.ChangeDriver
+	if _, ofGPU := resource.Get(mlattr.HardwareID); ofGPU {
+		key, kind = mlattr.FirmwareVersion, mlattr.ChangeFirmware
 	}
-	host, text := mlattr.IDAt(resource, mlattr.HostName), ""
-	if text, ok = mlattr.ReadText(version); ok && host != "" {
-		history.See([]change.Observation{{Of: change.Subject{Host: host}, Kind: mlattr.ChangeDriver, Value: text}}, now)
+	host := mlattr.IDAt(resource, mlattr.HostName)
+	if text := mlattr.TextAt(resource, key); text != "" && host != "" {
+		history.See([]change.Observation{{Of: change.Subject{Host: host}, Kind: kind, Value: text}}, now)
 	}
 }

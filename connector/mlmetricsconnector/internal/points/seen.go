@@ -95,7 +95,7 @@ func (s *Seen) Read(md pmetric.Metrics, history *change.History, now time.Time) 
 	for _, rm := range md.ResourceMetrics().All() {
 		attrs := rm.Resource().Attributes()
 		of, _ := program.Read(attrs)
-		seeDriver(history, attrs, now)
+		seeVersions(history, attrs, now)
 		clients := false
 		vocabulary.Default().Resource(attrs, &facts)
 		shown = shown[:0]

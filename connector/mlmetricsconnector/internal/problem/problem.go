@@ -154,7 +154,7 @@ func (e *Entry) subject() string {
 	}
 	text := strings.Join(parts, ", ")
 	if text == "" {
-		return "Unknown"
+		return "The fleet"
 	}
 	return strings.ToUpper(text[:1]) + text[1:]
 }

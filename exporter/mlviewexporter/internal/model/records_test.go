@@ -192,6 +192,19 @@ func TestAProblemOfAHost(t *testing.T) {
 	assert.Equal(t, []string{"in 3 runs"}, needs[0].Evidence)
 }
 
+// A problem of the fleet has no other subject.
+func TestAProblemOfTheFleet(t *testing.T) {
+	w := newWorld(input.Settings{})
+	p := series.Point{Series: series.Problem, Update: series.Update{Value: float64(w.now.Unix())}}
+	p.Labels.Own[0] = mlattr.ProblemLemonVersion
+	w.ApplyPoints([]series.Point{p})
+	w.record(input.Record{ID: "1", Kind: mlattr.ProblemLemonVersion, Evidence: []string{"driver 570: slower"}})
+	needs := w.state().Needs
+	require.Len(t, needs, 1)
+	assert.Equal(t, "fleet", needs[0].Subject)
+	assert.Equal(t, []string{"driver 570: slower"}, needs[0].Evidence)
+}
+
 // However many records there are, and however long, few are kept.
 func TestRecordsAreBounded(t *testing.T) {
 	w := newWorld(input.Settings{})

@@ -63,7 +63,7 @@ func (s *Set) problemOf(one *series.Stream, now time.Time) (p problem, ok bool) 
 	if p.stale.IsZero() && one.Old(now) {
 		p.stale = one.At
 	}
-	return p, l.Run != "" || l.Service != "" || l.GPU != "" || l.Host != ""
+	return p, l.Run != "" || l.Service != "" || l.GPU != "" || l.Host != "" || p.Of == mlattr.OfFleet
 }
 
 // problemAt returns a problem of a kind with what the page knows of what has it.
@@ -259,6 +259,8 @@ func (s *Set) need(state *api.State, p *problem, now time.Time) api.Need {
 	}
 	if n.Subject == "" && p.host != "" {
 		n.Subject = "host " + p.host
+	} else if p.Of == mlattr.OfFleet {
+		n.Subject = "fleet"
 	}
 	if p.record != nil && len(n.GPUs) == 0 {
 		n.GPUs = s.heldKeys(p.record)

@@ -91,6 +91,7 @@ var changes = []attribute{
 	{mlattr.ChangeSettings, "a setting of requests, such as `gen_ai.request.temperature`, or of a run, such as its micro batch size, as a keyed hash"},
 	{mlattr.ChangeFramework, "the version of the language's runtime, the telemetry SDK or a package such as torch, where the resource states it"},
 	{mlattr.ChangeDriver, "`hw.driver_version` of a host, as the `gpu` receiver reports it"},
+	{mlattr.ChangeFirmware, "`hw.firmware_version` of a host's GPUs, where the `gpu` receiver has that enabled"},
 	{mlattr.ChangeNodes, "a host that a run did not use before, to which one of its ranks has moved"},
 	{mlattr.ChangeAttempt, "a new attempt of a run, with its new hosts"},
 	{mlattr.ChangeWorldSize, "`ml.world_size` of a run"},

@@ -4,7 +4,7 @@
 const plain = (names) => Object.fromEntries(names.split(' ').map((k) => [k, k.replaceAll('_', ' ')]));
 
 // kinds are the problems, the most urgent first.
-export const kinds = plain('looks_hung gpu_failed host_silent run_silent rank_missing failing slow_requests slow slow_host lemon_host nonfinite run_failed loss_frozen restart_loop checkpoint_overdue retry_storm throttled held_idle tool_errors truncated answers_changed tail_latency model_substituted cache_collapsed costly');
+export const kinds = plain('looks_hung gpu_failed host_silent run_silent rank_missing failing slow_requests slow slow_host lemon_host lemon_version nonfinite run_failed loss_frozen restart_loop checkpoint_overdue retry_storm throttled held_idle tool_errors truncated answers_changed tail_latency model_substituted cache_collapsed costly');
 Object.assign(kinds, { gpu_failed: 'GPU failed', nonfinite: 'loss not finite', truncated: 'answers cut by length', model_substituted: 'another model answers', cache_collapsed: 'cached tokens collapsed' });
 
 // severities say when somebody should act.
