@@ -228,6 +228,11 @@ anomalies: needs ## Measure the problems that ml_metrics reports, in virtual tim
 anomalies-fast: needs
 	@$(ANOMALIES) -timeout 15m -short ./anomalies/...
 
+.PHONY: thresholds
+thresholds: needs ## Replay the spans in ARCHIVE with the thresholds OLD and NEW (slow=1.1,failing=0.1), and compare the problems and the VERDICTS of those in RECORDS
+	@$(ANOMALIES) -timeout 0 -v ./anomalies -run '^TestThresholds$$' -archive $(abspath $(ARCHIVE)) $(if $(OLD),-old $(OLD)) $(if $(NEW),-new $(NEW)) \
+		$(if $(VERDICTS),-verdicts $(abspath $(VERDICTS))) $(if $(RECORDS),-records $(abspath $(RECORDS)))
+
 # Where the schemas of Kubernetes cannot be had, this says so; CI fails.
 .PHONY: e2e-helm
 e2e-helm: build $(TOOLS)/helm $(TOOLS)/kubeconform ## Test the Helm chart: what it renders, and the built binary with each pod's configuration

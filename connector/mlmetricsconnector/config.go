@@ -130,8 +130,21 @@ type Config struct {
 	// not used with Storage. By default there is none.
 	StateDirectory string `mapstructure:"state_directory"`
 
+	// Thresholds has the least amount from which on a problem of a kind begins: of "slow",
+	// "slow_requests" and "costly" how many times the usual it is, of "failing", "tool_errors",
+	// "truncated" and "tail_latency" which share. It raises what the rule of the kind has, and
+	// cannot lower it. The default is none: the rules alone decide.
+	Thresholds map[string]float64 `mapstructure:"thresholds"`
+
 	// prevent unkeyed literal initialization
 	_ struct{}
+}
+
+// thresholds are the limits of Config.Thresholds by the kind of problem: what its rule has, and
+// the most. Where this is more than 1, it is a multiple of the usual.
+var thresholds = map[string]struct{ least, most float64 }{
+	mlattr.ProblemSlow: {1.035, 100}, mlattr.ProblemSlowRequests: {1.75, 100}, mlattr.ProblemCostly: {1.5, 100},
+	mlattr.ProblemFailing: {0.05, 1}, mlattr.ProblemToolErrors: {0.1, 1}, mlattr.ProblemTruncated: {0.1, 1}, mlattr.ProblemTailLatency: {0.02, 1},
 }
 
 // PricesConfig has the prices of models and GPUs, in US dollars.
@@ -202,6 +215,13 @@ func (c *Config) Validate() error {
 	} {
 		if !of.ok {
 			errs = append(errs, fmt.Errorf("%q is %v, must %s", of.key, of.is, of.must))
+		}
+	}
+	for _, kind := range slices.Sorted(maps.Keys(c.Thresholds)) {
+		if is, of := c.Thresholds[kind], thresholds[kind]; of.most == 0 {
+			errs = append(errs, fmt.Errorf(`"thresholds" has %.40q, must have kinds of %s`, kind, slices.Sorted(maps.Keys(thresholds))))
+		} else if !(is >= of.least && is <= of.most) {
+			errs = append(errs, fmt.Errorf(`"thresholds": %q is %v, must be between %v and %v`, kind, is, of.least, of.most))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Prices.GPUHour)) {

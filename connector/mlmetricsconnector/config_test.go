@@ -59,6 +59,13 @@ func TestInvalidValuesAreNamed(t *testing.T) {
 				`"gpu_hour" has the name "", must have between 1 and 128 bytes`,
 			},
 		},
+		"thresholds": {
+			input: map[string]any{"thresholds": map[string]any{"slow": 1, "failing": 2, "costly": math.NaN(), "looks_hung": 1}},
+			want: []string{
+				`"slow" is 1, must be between 1.035 and 100`, `"failing" is 2, must be between 0.05 and 1`, `"costly" is NaN, must be`,
+				`"thresholds" has "looks_hung", must have kinds of [costly failing slow `,
+			},
+		},
 		"times without units": {
 			input: map[string]any{"first_step_timeout": 30, "stall_timeout": 300, "idle_timeout": 30},
 			want:  []string{`"first_step_timeout" is 30ns, `, `"stall_timeout" is 300ns, `, `"idle_timeout" is 30ns, `},

@@ -624,6 +624,25 @@ func (w *world) oneSlow(t *testing.T, slow, number int) {
 	w.step(t, 200)
 }
 
+// A problem begins from its threshold on, and lasts as its rule says.
+func TestThresholds(t *testing.T) {
+	w := newWorld(t, 2)
+	threshold := func(slow float64) { w.connector.cfg.Thresholds = map[string]float64{"slow": slow} }
+	threshold(2.5)
+	w.step(t, 120)
+	w.rest *= 2
+	w.step(t, 60)
+	assert.Empty(t, w.found())
+	threshold(1.5)
+	w.step(t, 1)
+	assert.InDelta(t, 1.9, numberOf(t, w.only(t, "slow"), "ml.problem.value")/10, 0.01)
+	threshold(10)
+	w.step(t, 5)
+	for _, record := range recordsOf(w.logs, "ml.problem") {
+		assert.NotEqual(t, "ended", textOf(t, record, "ml.problem.state"))
+	}
+}
+
 // driver has a host say which version its driver has.
 func (w *world) driver(t *testing.T, host, version string) {
 	t.Helper()

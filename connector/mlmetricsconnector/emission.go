@@ -85,8 +85,16 @@ func (c *conclusions) conclude(ctx context.Context, now time.Time, last bool) st
 	return evicted
 }
 
-// report reports a problem, and how many of its kind were right.
+// report reports a problem, and how many of its kind were right. One that is below the threshold
+// of the configuration does not begin.
 func (c *conclusions) report(p problem.Problem) {
+	amount := p.Value
+	if thresholds[p.Kind].most > 1 {
+		amount /= p.Usual
+	}
+	if amount < c.cfg.Thresholds[p.Kind] && !c.problems.Open(p.Kind, p.Subject) {
+		return
+	}
 	if text := c.verdicts.Of(p.Kind); text != "" {
 		p.Evidence = append(slices.Clone(p.Evidence), text)
 	}

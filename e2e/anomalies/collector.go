@@ -40,6 +40,8 @@ type collector struct {
 	traces   []connector.Traces
 	metrics  connector.Metrics
 	failures error
+	// configure changes the default configuration, if it is set.
+	configure func(*mlmetricsconnector.Config)
 }
 
 // newCollector returns a collector that runs.
@@ -59,6 +61,12 @@ func (c *collector) start(ctx context.Context) error {
 	factory := mlmetricsconnector.NewFactory()
 	cfg := factory.CreateDefaultConfig().(*mlmetricsconnector.Config)
 	cfg.FlushInterval = c.flush
+	if c.configure != nil {
+		c.configure(cfg)
+	}
+	if err := cfg.Validate(); err != nil {
+		return err
+	}
 	set := connector.Settings{
 		ID: component.NewID(factory.Type()), TelemetrySettings: componenttest.NewNopTelemetrySettings(),
 		BuildInfo: component.NewDefaultBuildInfo(),

@@ -77,6 +77,9 @@ func (b *Board) Report(p Problem) {
 	}
 }
 
+// Open reports whether a subject has a problem of a kind.
+func (b *Board) Open(kind string, of Subject) bool { return b.open[key{kind, of}] != nil }
+
 // Left returns how many problems were left out since the last call, because
 // others are open.
 func (b *Board) Left() (left int64) {
