@@ -49,10 +49,9 @@ type metricsConnector struct {
 	flusher streams.Flusher
 
 	// cancel ends an emission that exceeds the time of Shutdown.
-	cancel   context.CancelFunc
-	stop     chan struct{}
-	stopped  chan struct{}
-	shutdown sync.Once
+	cancel        context.CancelFunc
+	stop, stopped chan struct{}
+	shutdown      sync.Once
 }
 
 var _ connector.Traces = (*metricsConnector)(nil)

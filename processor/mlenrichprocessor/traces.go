@@ -108,9 +108,7 @@ func (e *enricher) readSpan(span ptrace.Span, known vocabulary.System, samplesPe
 	b.keys.Read(f, span, resource)
 	first := len(b.kept)
 	b.kept = e.appendWritten(b.kept, f)
-	b.spans = append(b.spans, spanState{
-		span: span, resource: resource, first: first, end: len(b.kept),
-	})
+	b.spans = append(b.spans, spanState{span: span, resource: resource, first: first, end: len(b.kept)})
 	return f.Systems
 }
 

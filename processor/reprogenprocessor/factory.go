@@ -41,12 +41,7 @@ func newFactory(kinds func() kind.Registry) processor.Factory {
 }
 
 // kinds returns the kinds of artifacts, in the order in which they are tried. A new
-// kind is a package below internal/kind and a line here.
+// kind is a package below internal/kind and a name here.
 func kinds() kind.Registry {
-	return kind.Registry{
-		pythoncall.New(),
-		pythoncode.New(),
-		genaichat.New(),
-		trainstep.New(),
-	}
+	return kind.Registry{pythoncall.New(), pythoncode.New(), genaichat.New(), trainstep.New()}
 }

@@ -36,9 +36,8 @@ type Model struct {
 	fit                          fit
 	PerToken, FirstToken, Queued shift.Level
 	// Length grows as answers become shorter.
-	Length    shift.Level
-	Cached    shift.Level
-	Truncated shift.Proportion
+	Length, Cached shift.Level
+	Truncated      shift.Proportion
 	// Unusable are answers that are empty, or were withheld or refused.
 	Unusable shift.Proportion
 	Answers  Answers

@@ -206,11 +206,10 @@ type spanFacts struct {
 
 // result is what the spans of a request are converted to.
 type result struct {
-	units     []unit
-	updates   []streams.Update
-	durations []streams.Update
-	requests  []serving.Span
-	costs     []requestCost
+	units              []unit
+	updates, durations []streams.Update
+	requests           []serving.Span
+	costs              []requestCost
 	// times are divided in the order.
 	times []bound.Timed
 	order bound.Order

@@ -32,10 +32,9 @@ const attrSimulated = "ml.simulated"
 // Intake reads telemetry into a Store. It is safe for concurrent use and keeps no
 // reference to what it reads.
 type Intake struct {
-	store   *model.Store
-	hash    hash
-	metrics sync.Pool
-	traces  sync.Pool
+	store           *model.Store
+	hash            hash
+	metrics, traces sync.Pool
 }
 
 // New returns an Intake into a Store.

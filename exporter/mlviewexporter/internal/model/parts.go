@@ -25,12 +25,11 @@ import (
 // that it concerns, and a State is taken of all. They are not safe for concurrent use.
 type parts struct {
 	problems.Subjects
-	models   *serving.Models
-	pools    *serving.Pools
-	calls    *calls.Ring
-	requests *calls.Ring
-	traces   *traces.Set
-	problems *problems.Set
+	models          *serving.Models
+	pools           *serving.Pools
+	calls, requests *calls.Ring
+	traces          *traces.Set
+	problems        *problems.Set
 	// ofHosts has the streams of hosts and of collectors' notices, overflow is when data
 	// was received that stands for what another component had no room for.
 	ofHosts  series.Group

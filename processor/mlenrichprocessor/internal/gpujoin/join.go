@@ -75,11 +75,10 @@ type processKey struct {
 // workload is what holds a GPU.
 type workload struct {
 	evidence
-	gpu      int
-	host     uint64
-	rank     rank
-	world    count
-	gpuIndex count
+	gpu             int
+	host            uint64
+	rank            rank
+	world, gpuIndex count
 	// memory is the workload's part of the GPU's, and hasPoints is true if
 	// there are points other than those of its processes.
 	memory    count

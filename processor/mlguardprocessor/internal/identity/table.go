@@ -47,10 +47,9 @@ type table struct {
 	// for none.
 	bytes, maxBytes int64
 	// expiration is in seconds.
-	expiration uint32
-	swept      uint32
-	evicted    int64
-	candidates candidates
+	expiration, swept uint32
+	evicted           int64
+	candidates        candidates
 	// departures are the next to leave since the last sweep, of one group or of all.
 	departures map[uint64][]departure
 	// displacements limits how many leave: Prometheus shows their series until it

@@ -57,9 +57,8 @@ const (
 // Durations has the newest durations of units that are compared with each other.
 // The zero Durations is ready to use. It is not safe for concurrent use.
 type Durations struct {
-	newest []float64
-	sorted []float64
-	next   int
+	newest, sorted []float64
+	next           int
 }
 
 // Slow reports whether a duration is above the quantile of those that were added, or

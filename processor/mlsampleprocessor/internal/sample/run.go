@@ -73,12 +73,11 @@ type step struct {
 
 // group is the steps that the ranks of a run take at the same time.
 type group struct {
-	run    *run
-	steps  []*step
-	begin  int64
-	number int64
-	state  state
-	count  int64
+	run           *run
+	steps         []*step
+	begin, number int64
+	state         state
+	count         int64
 	// created and arrived are when its first and last span arrived, over when the
 	// first of its steps had ended.
 	created, arrived, over int64

@@ -43,9 +43,8 @@ const (
 // Copier copies pdata into plain values and counts what it leaves out. Its
 // budget of MaxBytes goes down with every text.
 type Copier struct {
-	budget  int
-	omitted int
-	leave   func(key string, v pcommon.Value) bool
+	budget, omitted int
+	leave           func(key string, v pcommon.Value) bool
 }
 
 // New returns a Copier that copies every attribute.
