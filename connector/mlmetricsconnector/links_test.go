@@ -3,6 +3,7 @@ package mlmetricsconnector
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -110,7 +111,7 @@ func TestFaultsAreBounded(t *testing.T) {
 	r := newRun(t, createDefaultConfig().(*Config))
 	for _, value := range []float64{1, 100} {
 		for n := range 33_000 {
-			r.metrics(t, hostReading(fmt.Sprint("n", n%100), "infiniband.port.errors", "hw.id", fmt.Sprint(n), "symbol_error", value))
+			r.metrics(t, hostReading(fmt.Sprint("n", n%100), "infiniband.port.errors", "hw.id", strconv.Itoa(n), "symbol_error", value))
 		}
 	}
 	count := func(at time.Time) (faults int) {

@@ -1,7 +1,6 @@
 package gpureceiver
 
 import (
-	"fmt"
 	"path/filepath"
 	"testing"
 	"time"
@@ -70,7 +69,7 @@ func TestMountThatDoesNotAnswer(t *testing.T) {
 	silence := func(metrics pmetric.Metrics) map[string]bool {
 		is := make(map[string]bool)
 		for _, point := range pointsOf(metrics, "", "host.mount.silence") {
-			is[fmt.Sprint(text(point.Attributes(), "system.filesystem.mountpoint"))] = point.DoubleValue() > 0
+			is[text(point.Attributes(), "system.filesystem.mountpoint")] = point.DoubleValue() > 0
 		}
 		return is
 	}

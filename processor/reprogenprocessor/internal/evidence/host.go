@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/hoststate"
@@ -43,11 +44,12 @@ func (g *Gatherer) host(ctx context.Context) (lines []string) {
 }
 
 // counted says what was counted since the start of the host.
-func counted(counts map[string]int64) (text string) {
+func counted(counts map[string]int64) string {
+	var b strings.Builder
 	for _, kind := range slices.Sorted(maps.Keys(counts)) {
 		if n := counts[kind]; n > 0 {
-			text += fmt.Sprintf(", %d %s", n, kind)
+			fmt.Fprintf(&b, ", %d %s", n, kind)
 		}
 	}
-	return text
+	return b.String()
 }
