@@ -151,9 +151,9 @@ func (p *recordedProblem) in(replayed []*sighting) bool {
 
 // compare writes how many problems of each kind two replays have, and which of them keep the
 // problems of which somebody has said whether they were right.
-func compare(to io.Writer, before, after []*sighting, verdicts []verdict, records map[string]recordedProblem) {
-	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "problem\tseverity\told\tnew")
+func compare(to io.Writer, before, after []*sighting, verdicts []verdict, records map[string]recordedProblem) error {
+	var text strings.Builder
+	text.WriteString("problem\tseverity\told\tnew\n")
 	count := func(all []*sighting, kind string) (n int) {
 		for _, s := range all {
 			if s.kind == kind {
@@ -164,20 +164,22 @@ func compare(to io.Writer, before, after []*sighting, verdicts []verdict, record
 	}
 	for _, kind := range mlattr.Problems {
 		if was, is := count(before, kind.Name), count(after, kind.Name); was+is > 0 {
-			fmt.Fprintf(table, "%s\t%s\t%d\t%d\n", kind.Name, kind.Severity, was, is)
+			fmt.Fprintf(&text, "%s\t%s\t%d\t%d\n", kind.Name, kind.Severity, was, is)
 		}
 	}
 	if len(verdicts) > 0 {
-		fmt.Fprintln(table, "\nverdict\tproblem\told\tnew")
+		text.WriteString("\nverdict\tproblem\told\tnew\n")
 	}
 	says := map[bool]string{true: "reported", false: "not reported"}
 	for _, v := range verdicts {
 		p, known := records[v.id]
 		if !known {
-			fmt.Fprintf(table, "%s\t%s %s\tno record\tno record\n", v.is, v.kind, v.id)
+			fmt.Fprintf(&text, "%s\t%s %s\tno record\tno record\n", v.is, v.kind, v.id)
 			continue
 		}
-		fmt.Fprintf(table, "%s\t%s %s\t%s\t%s\n", v.is, v.kind, v.id, says[p.in(before)], says[p.in(after)])
+		fmt.Fprintf(&text, "%s\t%s %s\t%s\t%s\n", v.is, v.kind, v.id, says[p.in(before)], says[p.in(after)])
 	}
-	_ = table.Flush()
+	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	_, err := io.WriteString(table, text.String())
+	return errors.Join(err, table.Flush())
 }

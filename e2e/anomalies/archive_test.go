@@ -59,8 +59,7 @@ func thresholds(t *testing.T, to io.Writer, archive, before, after, verdictsFile
 			return err
 		}
 	}
-	compare(to, replayed[0], replayed[1], verdicts, records)
-	return nil
+	return compare(to, replayed[0], replayed[1], verdicts, records)
 }
 
 // A training whose steps take 8 % longer after an hour, and one whose steps take 30 % longer:
