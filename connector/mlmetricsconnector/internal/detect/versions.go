@@ -23,9 +23,9 @@ const (
 	leastLonger, leastMore, leastTroubles = 1.03, 1.5, 10
 	// alike is how many times as long the steps of runs take at most that do the same.
 	alike = 2
-	// leastPart is the least part of the uses of hosts with a version that is compared, so that
-	// there are not too many.
-	leastPart, daysOfWeek = 0.03, 7
+	// leastPart is the least part of the uses of hosts with a version that is compared: there are
+	// at most ten of a thing, which takes seconds a day for the most uses that are remembered.
+	leastPart, daysOfWeek = 0.1, 7
 )
 
 // alikes are the runs of somebody that do the same, as far as is known, in the same week.

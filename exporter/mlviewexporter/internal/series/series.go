@@ -1,8 +1,6 @@
 // Package series has the series that the page reads, and their streams with rates and means.
 package series
 
-import ()
-
 // Series identifies a metric that the page reads. Its values are the constants of
 // generated_series.go.
 type Series uint8
