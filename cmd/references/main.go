@@ -372,13 +372,13 @@ func (s *section) list(part block, shared map[string]*attribute) string {
 
 // line is an attribute as an item of a list.
 func (a *attribute) line() string {
-	text := "- `" + a.name + "`: " + a.description
+	words := []string{"- `" + a.name + "`: " + a.description}
 	for _, more := range []string{a.values, a.note} {
 		if more != "" {
-			text += " " + more + "."
+			words = append(words, more+".")
 		}
 	}
-	return text + "\n"
+	return strings.Join(words, " ") + "\n"
 }
 
 func codes(names []string) string {
@@ -412,16 +412,16 @@ func kindOf(head, row []string) (string, error) {
 	case kind == "Sum":
 		kind = "Up-down counter"
 	}
-	text := kind + ", " + values["Value Type"]
+	parts := []string{kind, values["Value Type"]}
 	if unit := values["Unit"]; unit != "" {
-		text += ", `" + unit + "`"
+		parts = append(parts, "`"+unit+"`")
 	}
 	for _, other := range [][2]string{{"Aggregation Temporality", "Cumulative"}, {"Stability", "Development"}} {
 		if value := values[other[0]]; value != "" && value != other[1] {
-			text += ", " + value
+			parts = append(parts, value)
 		}
 	}
-	return text + ".", nil
+	return strings.Join(parts, ", ") + ".", nil
 }
 
 // parse reads a row of a table of attributes.
