@@ -45,7 +45,7 @@ require (
 	github.com/mitchellh/reflectwalk v1.0.2 // indirect
 	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect
-	github.com/otelcol-ml/otelcol-ml/internal/mlattr v0.0.0 // indirect
+	github.com/otelcol-ml/otelcol-ml/internal/mlattr v0.0.0
 	github.com/otelcol-ml/otelcol-ml/internal/shared v0.0.0
 	github.com/otelcol-ml/otelcol-ml/internal/testing v0.0.0
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
