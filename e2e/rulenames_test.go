@@ -13,6 +13,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 // stock are the metrics that rules read and that are in no table of series:
@@ -93,11 +95,17 @@ func TestRulesReadWhatIsWritten(t *testing.T) {
 	}
 }
 
-// writtenNames reads the tables of series: the names in Prometheus, and of these
+// writtenNames reads the tables of series and the list of optional metrics: the names in
+// Prometheus, and of these
 // the ones that have to be turned on.
 func writtenNames(t *testing.T) (names, offByDefault []string) {
 	t.Helper()
-	row := regexp.MustCompile("(?m)^\\| \\[`[^`]+`\\]\\([^)]*\\) \\| `([^`]+)` \\| ([^|]+) \\| [^|]+ \\| (off)?")
+	list, err := os.ReadFile(harness.Path("receiver", "gpureceiver", "documentation.md"))
+	require.NoError(t, err)
+	_, optional, found := strings.Cut(string(list), "\n## Optional Metrics\n")
+	require.True(t, found)
+	optional, _, _ = strings.Cut(optional, "\n## ")
+	row := regexp.MustCompile("(?m)^\\| \\[`([^`]+)`\\]\\([^)]*\\) \\| `([^`]+)` \\| ([^|]+) \\| [^|]+ \\|")
 	for _, page := range []string{"receiver/gpureceiver/series.md", "connector/mlmetricsconnector/series.md"} {
 		text, err := os.ReadFile(harness.Path(page))
 		require.NoError(t, err)
@@ -105,35 +113,33 @@ func writtenNames(t *testing.T) (names, offByDefault []string) {
 		require.Len(t, rows, strings.Count(string(text), "\n| [`"), "%s has rows that are not understood", page)
 		require.NotEmpty(t, rows, page)
 		for _, row := range rows {
-			if row[2] == "histogram" {
-				names = append(names, row[1]+"_bucket", row[1]+"_sum", row[1]+"_count")
+			if row[3] == "histogram" {
+				names = append(names, row[2]+"_bucket", row[2]+"_sum", row[2]+"_count")
 				continue
 			}
-			names = append(names, row[1])
-			if row[3] != "" {
-				offByDefault = append(offByDefault, row[1])
+			names = append(names, row[2])
+			if strings.Contains(optional, "\n### "+row[1]+"\n") {
+				offByDefault = append(offByDefault, row[2])
 			}
 		}
 	}
+	require.NotEmpty(t, offByDefault)
 	return names, offByDefault
 }
 
-// clientNames reads the lists of clients' metrics in the vocabulary: the names in
-// Prometheus.
+// clientNames returns what the metrics of the vocabulary's clients are called in Prometheus.
 func clientNames(t *testing.T) (names []string) {
 	t.Helper()
-	text, err := os.ReadFile(harness.Path("docs", "vocabulary.md"))
-	require.NoError(t, err)
-	list := regexp.MustCompile("(?m)^- `[^`]+` ← .*$")
-	item := regexp.MustCompile("`([^`]+)` \\((counter|gauge|histogram)\\b")
-	for _, match := range item.FindAllStringSubmatch(strings.Join(list.FindAllString(string(text), -1), "\n"), -1) {
-		switch name := match[1]; match[2] {
-		case "counter":
-			names = append(names, name+"_total")
-		case "histogram":
-			names = append(names, name+"_bucket", name+"_sum", name+"_count")
-		default:
-			names = append(names, name)
+	for _, client := range vocabulary.Tables() {
+		for _, metric := range client.Metrics {
+			switch name := metric.Source; metric.Instrument {
+			case table.Counter:
+				names = append(names, name+"_total")
+			case table.Histogram:
+				names = append(names, name+"_bucket", name+"_sum", name+"_count")
+			default:
+				names = append(names, name)
+			}
 		}
 	}
 	require.NotEmpty(t, names)

@@ -396,7 +396,7 @@ func cells(row string) []string {
 	return list
 }
 
-// kindOf returns a metric's kind, value and unit in words.
+// kindOf returns a metric's kind and unit in words.
 func kindOf(head, row []string) (string, error) {
 	if len(head) != len(row) {
 		return "", fmt.Errorf("the row of a metric has %d cells: %q", len(row), row)
@@ -412,7 +412,7 @@ func kindOf(head, row []string) (string, error) {
 	case kind == "Sum":
 		kind = "Up-down counter"
 	}
-	parts := []string{kind, values["Value Type"]}
+	parts := []string{kind}
 	if unit := values["Unit"]; unit != "" {
 		parts = append(parts, "`"+unit+"`")
 	}

@@ -134,7 +134,7 @@ On by default; ` + "`metrics: {NAME: {enabled: false}}`" + ` switches one off.
 
 Energy.
 
-Counter, Double, ` + "`J`" + `. Also:
+Counter, ` + "`J`" + `. Also:
 
 - ` + "`error.type`: The kind. `ecc`, `crc`" + `.
 - ` + "`hw.state`" + `: The state.
@@ -143,7 +143,7 @@ Counter, Double, ` + "`J`" + `. Also:
 
 Memory.
 
-Up-down counter, Int, ` + "`By`" + `, Delta, Beta. Also:
+Up-down counter, ` + "`By`" + `, Delta, Beta. Also:
 
 - ` + "`user.id`" + `: The user. Int. Conditional.
 
@@ -151,19 +151,19 @@ Up-down counter, Int, ` + "`By`" + `, Delta, Beta. Also:
 
 Power.
 
-Gauge, Double. Also ` + "`hw.task`" + `.
+Gauge. Also ` + "`hw.task`" + `.
 
 ### state
 
 State.
 
-Gauge, Int, ` + "`1`" + `.
+Gauge, ` + "`1`" + `.
 
 ### up
 
 Up.
 
-Gauge, Int, ` + "`1`" + `. No attributes.
+Gauge, ` + "`1`" + `. No attributes.
 
 ## Default Events
 
@@ -201,7 +201,7 @@ func TestOneUsualAttributeIsDescribedAtOnce(t *testing.T) {
 	const kind = "\n\n| Unit | Metric Type | Value Type | Stability |\n| --- | --- | --- | --- |\n| 1 | Gauge | Int | Development |"
 	text, err := shorten("# ml\n\n## Internal Telemetry\n\n### a" + kind + table + "\n### b" + kind + table + "\n### c" + kind + table)
 	require.NoError(t, err)
-	const line = "\n\nGauge, Int, `1`.\n"
+	const line = "\n\nGauge, `1`.\n"
 	assert.Equal(t, "# ml\n\n"+legend+"\n## Internal Telemetry\n\nThe usual attribute is `processor`: The ID.\n\n### a"+line+"\n### b"+line+"\n### c"+line, text)
 }
 

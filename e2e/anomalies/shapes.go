@@ -657,10 +657,16 @@ With these one thing is wrong after some hours (the delay is the median and the 
 		fmt.Fprintf(&text, "| %s | %d | %s | %s |\n", r.name, r.found, cmp.Or(both(r.delays), "–"), others)
 	}
 	text.WriteString("\nWhy some are not found, and what would have to be sent:\n\n")
-	for _, r := range planted {
-		if r.missed != "" {
-			fmt.Fprintf(&text, "- %s: %s\n", r.name, r.missed)
+	var names []string
+	for i, r := range planted {
+		if r.missed == "" {
+			continue
 		}
+		if names = append(names, r.name); i+1 < len(planted) && planted[i+1].missed == r.missed {
+			continue
+		}
+		fmt.Fprintf(&text, "- %s: %s\n", strings.Join(names, "; "), r.missed)
+		names = nil
 	}
 	return text.String()
 }

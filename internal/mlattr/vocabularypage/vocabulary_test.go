@@ -51,7 +51,7 @@ to derive others and are never written.
 
 The name in code is the client's name under ` + "`vocabularies`" + `. A client's rules apply
 where it is recognised: by its service or scope, by keys or metrics in its own name space,
-or by the names of spans that are marked *alone*. Only the listed keys of a name space
+or by the names of spans under *alone*. Only the listed keys of a name space
 count. The lists have the canonical name, what the client sends on its resource, spans and log
 records, points and metrics, and how the value is read unless it is copied.
 `)
@@ -308,11 +308,20 @@ func conditions(a table.Alias) string {
 	return strings.Join(notes, "; ")
 }
 
-// names writes the names of spans, those that say the same in one item.
+// names writes the names of spans, those that say the same in one item, and those apart that
+// identify the client alone.
 func (p *page) names(t *vocabulary.Vocabulary) {
+	p.named("Span names, alone:", t.Names, true)
+	p.named("Span names:", t.Names, false)
+}
+
+func (p *page) named(title string, names []table.NameRule, alone bool) {
 	var order []string
 	saying := make(map[string][]string)
-	for _, n := range t.Names {
+	for _, n := range names {
+		if n.Identifies != alone {
+			continue
+		}
 		name := code(n.Text)
 		switch n.Match {
 		case table.Prefix:
@@ -346,10 +355,7 @@ func (p *page) names(t *vocabulary.Vocabulary) {
 		if len(says) > 0 {
 			text = " → " + strings.Join(says, ", ")
 		}
-		switch {
-		case n.Identifies:
-			text += "; alone"
-		case len(n.Evidence) > 0:
+		if len(n.Evidence) > 0 {
 			text += "; alone with " + codes(n.Evidence)
 		}
 		if len(saying[text]) == 0 {
@@ -361,15 +367,24 @@ func (p *page) names(t *vocabulary.Vocabulary) {
 	for _, text := range order {
 		items = append(items, strings.Join(saying[text], ", ")+text)
 	}
-	p.list("Span names:", items)
+	p.list(title, items)
 }
 
-// metrics writes the metrics of each measure in one item.
+// metrics writes the metrics of each measure in one item, those apart that count only if the
+// client is recognised.
 func (p *page) metrics(t *vocabulary.Vocabulary) {
+	p.measured("Metrics:", t.Metrics, false)
+	p.measured("Metrics, only if recognised:", t.Metrics, true)
+}
+
+func (p *page) measured(title string, metrics []table.Metric, everyday bool) {
 	var order []string
 	of := make(map[string][]string)
-	for _, m := range t.Metrics {
-		notes := []string{m.Instrument.String()}
+	for _, m := range metrics {
+		if m.Everyday != everyday {
+			continue
+		}
+		var notes []string
 		if m.Unit != "" {
 			notes = append(notes, unit(m.Unit))
 		}
@@ -388,19 +403,20 @@ func (p *page) metrics(t *vocabulary.Vocabulary) {
 		if len(m.Repeats) > 0 {
 			notes = append(notes, "repeats "+codes(m.Repeats))
 		}
-		if m.Everyday {
-			notes = append(notes, "only if recognised")
+		item := code(m.Source)
+		if len(notes) > 0 {
+			item += " (" + strings.Join(notes, ", ") + ")"
 		}
 		if len(of[m.Measure]) == 0 {
 			order = append(order, m.Measure)
 		}
-		of[m.Measure] = append(of[m.Measure], code(m.Source)+" ("+strings.Join(notes, ", ")+")")
+		of[m.Measure] = append(of[m.Measure], item)
 	}
 	var items []string
 	for _, measure := range order {
 		items = append(items, code(measure)+" ← "+strings.Join(of[measure], ", "))
 	}
-	p.list("Metrics:", items)
+	p.list(title, items)
 }
 
 func code(text string) string { return "`" + text + "`" }

@@ -14,7 +14,6 @@ import (
 type metric struct {
 	name, prometheus string
 	kind, unit       string
-	enabled          bool
 	// labels are the attributes of its points as Prometheus spells them,
 	// without those that every metric has.
 	labels []string
@@ -31,7 +30,6 @@ func parse(text []byte) ([]metric, error) {
 		} `yaml:"attributes"`
 		Metrics map[string]struct {
 			Attributes []string  `yaml:"attributes"`
-			Enabled    bool      `yaml:"enabled"`
 			Unit       string    `yaml:"unit"`
 			Gauge      *struct{} `yaml:"gauge"`
 			Sum        *struct {
@@ -50,7 +48,7 @@ func parse(text []byte) ([]metric, error) {
 	var metrics []metric
 	for _, name := range slices.Sorted(maps.Keys(metadata.Metrics)) {
 		declared := metadata.Metrics[name]
-		m := metric{name: name, unit: declared.Unit, enabled: declared.Enabled}
+		m := metric{name: name, unit: declared.Unit}
 		var kind otlptranslator.MetricType
 		switch {
 		case declared.Gauge != nil:
