@@ -419,9 +419,9 @@ func TestDocumentedNumberOfSeries(t *testing.T) {
 	}
 	perStep := number(`([0-9]+) for whole steps`)
 	perPhase := number(`and ([0-9]+) for each of five phases`)
-	perFunction := number(`a function in .ml_call_duration_seconds. \| ([0-9]+)`)
-	perRank := number(`a rank of a TorchTel run \| ([0-9]+);`)
-	perWorkload := number(`a workload of a GPU \| ([0-9]+)`)
+	perFunction := number(`a function in .ml_call_duration_seconds.: ([0-9]+)`)
+	perRank := number(`a rank of a TorchTel run: ([0-9]+);`)
+	perWorkload := number(`a workload of a GPU: ([0-9]+)`)
 	address := running().addresses["127.0.0.1:8889"]
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		var err error

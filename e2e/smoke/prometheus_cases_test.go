@@ -417,9 +417,44 @@ func TestMetricsOfOneNameCostNoOthers(t *testing.T) {
 	assert.Zero(t, a.Stop(t))
 }
 
-// seriesRow is a row of the committed tables of names: the metric, its name in
-// Prometheus, its kind and its unit. Whatever the kind, the row is one.
-var seriesRow = regexp.MustCompile("(?m)^\\| \\[`([^`]+)`\\]\\([^)]*\\) \\| `([^`]+)` \\| ([^|]+) \\| (?:`([^`]+)`|none) \\|")
+// seriesRow is a row of the connector's table of names: the metric, its name in
+// Prometheus, its kind and its unit. Whatever the kind, the row is one. The receiver has
+// the names in a list, seriesItem, and kind and unit in documentation.md, metricKind.
+var (
+	seriesRow  = regexp.MustCompile("(?m)^\\| \\[`([^`]+)`\\]\\([^)]*\\) \\| `([^`]+)` \\| ([^|]+) \\| (?:`([^`]+)`|none) \\|")
+	seriesItem = regexp.MustCompile("(?m)^- \\[`([^`]+)`\\]\\([^)]*\\): `([^`]+)`$")
+	metricKind = regexp.MustCompile("(?ms)^### (\\S+)$.*?^(Gauge|Counter|Up-down counter)(?:, `([^`]+)`)?\\.")
+)
+
+// connectorSeries returns the metric, the name, the kind and the unit of each row.
+func connectorSeries(t *testing.T) [][]string {
+	t.Helper()
+	text, err := os.ReadFile(harness.Path("connector", "mlmetricsconnector", "series.md"))
+	require.NoError(t, err)
+	rows := seriesRow.FindAllStringSubmatch(string(text), -1)
+	require.Len(t, rows, strings.Count(string(text), "\n| [`"), "rows that are not understood")
+	return rows
+}
+
+// receiverSeries returns the same of each item.
+func receiverSeries(t *testing.T) (rows [][]string) {
+	t.Helper()
+	text, err := os.ReadFile(harness.Path("receiver", "gpureceiver", "series.md"))
+	require.NoError(t, err)
+	documentation, err := os.ReadFile(harness.Path("receiver", "gpureceiver", "documentation.md"))
+	require.NoError(t, err)
+	kinds := make(map[string][]string)
+	for _, match := range metricKind.FindAllStringSubmatch(string(documentation), -1) {
+		kinds[match[1]] = []string{strings.ToLower(match[2]), match[3]}
+	}
+	items := seriesItem.FindAllStringSubmatch(string(text), -1)
+	require.Len(t, items, strings.Count(string(text), "\n- [`"), "items that are not understood")
+	for _, item := range items {
+		require.Contains(t, kinds, item[1])
+		rows = append(rows, append(item, kinds[item[1]]...))
+	}
+	return rows
+}
 
 // The committed names are those that the exporter gives, and no two metrics of
 // this project share one.
@@ -428,12 +463,8 @@ func TestMetricsAreNamedAsTheTablesSay(t *testing.T) {
 	a := startAgent(t, nil)
 	names := map[string]string{}
 	md := pmetric.NewMetrics()
-	for _, page := range []string{"receiver/gpureceiver/series.md", "connector/mlmetricsconnector/series.md"} {
-		text, err := os.ReadFile(harness.Path(page))
-		require.NoError(t, err)
-		rows := seriesRow.FindAllStringSubmatch(string(text), -1)
-		require.Greater(t, len(rows), 10, "%s has no table of series", page)
-		require.Len(t, rows, strings.Count(string(text), "\n| [`"), "%s has rows that are not understood", page)
+	for page, rows := range map[string][][]string{"the receiver": receiverSeries(t), "the connector": connectorSeries(t)} {
+		require.Greater(t, len(rows), 10, "%s has no series", page)
 		for _, row := range rows {
 			name := row[2]
 			if row[3] == "histogram" {
@@ -462,7 +493,7 @@ func fill(t *testing.T, metric pmetric.Metric, kind string) {
 		point := metric.SetEmptyGauge().DataPoints().AppendEmpty()
 		point.SetTimestamp(now)
 		point.SetDoubleValue(1)
-	case "counter", "updowncounter", "up-down counter":
+	case "counter", "up-down counter":
 		sum := metric.SetEmptySum()
 		sum.SetIsMonotonic(kind == "counter")
 		sum.SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)

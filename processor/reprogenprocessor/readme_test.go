@@ -60,7 +60,7 @@ func TestReadmeNamesEveryFlag(t *testing.T) {
 		for line := range strings.SplitSeq(text(t, part), "\n") {
 			if flag, ok := strings.CutPrefix(strings.TrimSpace(line), `add("--`); ok {
 				name, _, _ := strings.Cut(flag, `"`)
-				assert.Contains(t, readme, "| `--"+name)
+				assert.Contains(t, readme, "\n- `--"+name)
 				flags++
 			}
 		}

@@ -14,17 +14,17 @@ import (
 func TestReadmeTellsTheNumberOfSeries(t *testing.T) {
 	text := readme(t)
 	byDefault := benchmarkConfig(t)
-	assert.Contains(t, text, fmt.Sprintf("| by default | %d |", seriesPerGPU(t, byDefault)))
+	assert.Contains(t, text, fmt.Sprintf("\n- by default: %d\n", seriesPerGPU(t, byDefault)))
 
 	withoutXIDs := benchmarkConfig(t)
 	withoutXIDs.Metrics.NvidiaGpuXidErrors.Enabled = false
-	assert.Contains(t, text, fmt.Sprintf("| without `nvidia.gpu.xid.errors` | %d |", seriesPerGPU(t, withoutXIDs)))
+	assert.Contains(t, text, fmt.Sprintf("\n- without `nvidia.gpu.xid.errors`: %d\n", seriesPerGPU(t, withoutXIDs)))
 
 	everything := benchmarkConfig(t)
 	for _, metric := range reflect.ValueOf(&everything.Metrics).Elem().Fields() {
 		metric.FieldByName("Enabled").SetBool(true)
 	}
-	assert.Contains(t, text, fmt.Sprintf("| with every metric | %d |", seriesPerGPU(t, everything)))
+	assert.Contains(t, text, fmt.Sprintf("\n- with every metric: %d\n", seriesPerGPU(t, everything)))
 }
 
 func seriesPerGPU(t *testing.T, cfg *Config) int {

@@ -13,7 +13,6 @@ import (
 // metric is one metric that metadata.yaml declares.
 type metric struct {
 	name, prometheus string
-	kind, unit       string
 	// labels are the attributes of its points as Prometheus spells them,
 	// without those that every metric has.
 	labels []string
@@ -48,15 +47,15 @@ func parse(text []byte) ([]metric, error) {
 	var metrics []metric
 	for _, name := range slices.Sorted(maps.Keys(metadata.Metrics)) {
 		declared := metadata.Metrics[name]
-		m := metric{name: name, unit: declared.Unit}
+		m := metric{name: name}
 		var kind otlptranslator.MetricType
 		switch {
 		case declared.Gauge != nil:
-			m.kind, kind = "gauge", otlptranslator.MetricTypeGauge
+			kind = otlptranslator.MetricTypeGauge
 		case declared.Sum != nil && declared.Sum.Monotonic:
-			m.kind, kind = "counter", otlptranslator.MetricTypeMonotonicCounter
+			kind = otlptranslator.MetricTypeMonotonicCounter
 		case declared.Sum != nil:
-			m.kind, kind = "updowncounter", otlptranslator.MetricTypeNonMonotonicCounter
+			kind = otlptranslator.MetricTypeNonMonotonicCounter
 		default:
 			return nil, fmt.Errorf("%q is neither gauge nor sum", name)
 		}

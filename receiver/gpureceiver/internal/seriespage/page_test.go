@@ -95,25 +95,14 @@ func page(metrics []metric) string {
 <!-- Generated from metadata.yaml by "go generate". Do not edit. -->
 
 The names are those of the prometheus exporter as it is by default.
-[documentation.md](documentation.md) says what each means, whether it is on by default, and its attributes: the
+[documentation.md](documentation.md) says what each means, whether it is on by default, its kind, unit and attributes: the
 labels have underscores in place of their dots. Every series about a GPU has
 ` + "`hw_id`, `host_name` and `nvidia_gpu_index`" + `, of a MIG device ` + "`hw_parent`" + `
 as well, and of a recording ` + "`nvidia_gpu_source`" + `.
 
-| metric | Prometheus | kind | unit |
-|---|---|---|---|
 `)
 	for _, m := range metrics {
-		fmt.Fprintf(&b, "| [`%s`](documentation.md#%s) | `%s` | %s | %s |\n",
-			m.name, strings.ReplaceAll(m.name, ".", ""), m.prometheus, m.kind, code(m.unit))
+		fmt.Fprintf(&b, "- [`%s`](documentation.md#%s): `%s`\n", m.name, strings.ReplaceAll(m.name, ".", ""), m.prometheus)
 	}
 	return b.String()
-}
-
-// code is a code span, none where there is nothing.
-func code(name string) string {
-	if name == "" {
-		return "none"
-	}
-	return "`" + name + "`"
 }
