@@ -148,7 +148,7 @@ func conclusionWords(root string) (map[string]bool, error) {
 // listedMetric matches a metric in a list of a component's series, and recordingRule the
 // name of one in Prometheus: with a colon, unlike those that have a name of DCGM.
 var (
-	listedMetric  = regexp.MustCompile("(?m)^[|-] \\[`([^`]+)`\\]")
+	listedMetric  = regexp.MustCompile("(?m)^- \\[`([^`]+)`\\]")
 	recordingRule = regexp.MustCompile(`(?m)^\s*- record: (\S+:\S+)$`)
 )
 

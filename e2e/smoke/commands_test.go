@@ -444,7 +444,7 @@ func TestSeriesOfRunsAndRanks(t *testing.T) {
 	page, err := os.ReadFile(harness.Path("connector", "mlmetricsconnector", "series.md"))
 	require.NoError(t, err)
 	var names []string
-	for _, row := range regexp.MustCompile("(?m)^\\| \\[`[^`]+`\\]\\([^)]*\\) \\| `([^`]+)`").FindAllStringSubmatch(string(page), -1) {
+	for _, row := range regexp.MustCompile("(?m)^- \\[`[^`]+`\\]\\([^)]*\\): `([^`]+)`").FindAllStringSubmatch(string(page), -1) {
 		names = append(names, row[1])
 	}
 	require.Greater(t, len(names), 30)

@@ -417,22 +417,22 @@ func TestMetricsOfOneNameCostNoOthers(t *testing.T) {
 	assert.Zero(t, a.Stop(t))
 }
 
-// seriesRow is a row of the connector's table of names: the metric, its name in
-// Prometheus, its kind and its unit. Whatever the kind, the row is one. The receiver has
-// the names in a list, seriesItem, and kind and unit in documentation.md, metricKind.
+// seriesRow is an item of the connector's list of names: the metric, its name in
+// Prometheus, its kind and its unit. The receiver's list has the names, seriesItem, and
+// documentation.md kind and unit, metricKind.
 var (
-	seriesRow  = regexp.MustCompile("(?m)^\\| \\[`([^`]+)`\\]\\([^)]*\\) \\| `([^`]+)` \\| ([^|]+) \\| (?:`([^`]+)`|none) \\|")
+	seriesRow  = regexp.MustCompile("(?m)^- \\[`([^`]+)`\\]\\([^)]*\\): `([^`]+)`, ([^,;]+)(?:, `([^`]+)`)?;")
 	seriesItem = regexp.MustCompile("(?m)^- \\[`([^`]+)`\\]\\([^)]*\\): `([^`]+)`$")
 	metricKind = regexp.MustCompile("(?ms)^### (\\S+)$.*?^(Gauge|Counter|Up-down counter)(?:, `([^`]+)`)?\\.")
 )
 
-// connectorSeries returns the metric, the name, the kind and the unit of each row.
+// connectorSeries returns the metric, the name, the kind and the unit of each item.
 func connectorSeries(t *testing.T) [][]string {
 	t.Helper()
 	text, err := os.ReadFile(harness.Path("connector", "mlmetricsconnector", "series.md"))
 	require.NoError(t, err)
 	rows := seriesRow.FindAllStringSubmatch(string(text), -1)
-	require.Len(t, rows, strings.Count(string(text), "\n| [`"), "rows that are not understood")
+	require.Len(t, rows, strings.Count(string(text), "\n- [`"), "items that are not understood")
 	return rows
 }
 

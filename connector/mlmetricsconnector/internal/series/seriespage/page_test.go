@@ -130,7 +130,7 @@ func page(t *testing.T) string {
 <!-- Generated from internal/series by "go generate". Do not edit. -->
 
 Every series has ` + "`service.name`" + ` (and ` + "`service.namespace`" + `) on its resource. Its points
-have its own labels and, where they are known, those of the column "run": *all* is
+have its own labels and, where they are known, those of the run, which come last here: *all* is
 ` + codeList(series.RunLabels) + `;
 *stated* is all of them without a run id that was computed for a single trace; *named* is
 what the description names. Series with ` + "`ml.run.id`" + ` alone or *named* are computed for each
@@ -140,12 +140,17 @@ A stream with ` + "`" + series.Overflow + "`" + ` = true adds up the updates bey
 histograms are cumulative. A gauge has the value of the span that ended last, an up-down
 counter the current value. The Prometheus names are the defaults of the prometheus exporter.
 
-| metric | Prometheus | kind | unit | own labels | run |
-|---|---|---|---|---|---|
 `)
 	for _, s := range series.All {
 		name := prometheusName(t, s)
-		fmt.Fprintf(&b, "| [`%s`](#%s) | `%s` | %s | %s | %s | %s |\n", s.Name, anchor(s.Name), name, kinds[s.Kind], unit(s.Unit), codeList(s.Labels), runLabels(&s))
+		fmt.Fprintf(&b, "- [`%s`](#%s): `%s`, %s", s.Name, anchor(s.Name), name, kinds[s.Kind])
+		if s.Unit != "" {
+			b.WriteString(", `" + s.Unit + "`")
+		}
+		if len(s.Labels) > 0 {
+			b.WriteString("; " + codeList(s.Labels))
+		}
+		b.WriteString("; " + runLabels(&s) + "\n")
 	}
 	var bounds []string
 	named := make(map[string][]string)
@@ -227,16 +232,6 @@ func prometheusName(t *testing.T, s series.Series) string {
 // anchor returns the fragment that Markdown renderers give a heading.
 func anchor(name string) string { return strings.ReplaceAll(name, ".", "") }
 
-func unit(u string) string {
-	if u == "" {
-		return "none"
-	}
-	return "`" + u + "`"
-}
-
 func codeList(names []string) string {
-	if len(names) == 0 {
-		return "none"
-	}
 	return "`" + strings.Join(names, "`, `") + "`"
 }
