@@ -98,9 +98,9 @@ func TestReplacementPageListsTheNames(t *testing.T) {
 		recorded[match[1]] = true
 	}
 	listed := map[string]bool{}
-	for row := range strings.Lines(string(page)) {
-		if strings.HasPrefix(row, "|") {
-			for _, match := range regexp.MustCompile("`(DCGM_FI_\\w+)`").FindAllStringSubmatch(row, -1) {
+	for item := range strings.Lines(string(page)) {
+		if strings.HasPrefix(item, "- ") {
+			for _, match := range regexp.MustCompile("`(DCGM_FI_\\w+)`").FindAllStringSubmatch(item, -1) {
 				listed[match[1]] = true
 			}
 		}
