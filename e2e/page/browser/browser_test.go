@@ -126,6 +126,23 @@ func TestClickOfWhatMoves(t *testing.T) {
 	assert.Equal(t, "clicked", browser.Eval[string](tab, "document.title"))
 }
 
+// TestClickOfWhatIsReplaced has a button that another one takes the place of again and again
+// for a time.
+func TestClickOfWhatIsReplaced(t *testing.T) {
+	tab := chromium.Open(t)
+	tab.Go(serve(t, "", `<button id="replaced">b</button><script>
+		document.onclick = event => { if (event.target.id === "replaced") document.title = "clicked"; };
+		let times = 0;
+		const replace = () => {
+			const button = document.getElementById("replaced");
+			button.replaceWith(button.cloneNode(true));
+			if (++times < 2000) setTimeout(replace);
+		};
+		replace();</script>`))
+	tab.Click("#replaced")
+	assert.Equal(t, "clicked", browser.Eval[string](tab, "document.title"))
+}
+
 // The file is what the registry has, not edited.
 func TestAxeIsUnchanged(t *testing.T) {
 	content, err := os.ReadFile("axe/axe.min.js")

@@ -178,17 +178,22 @@ func (t *Tab) Press(keys string) {
 }
 
 // Click clicks on the first element that a CSS selector names, with the mouse. What
-// arrives at the page may move the element after the look for it: a click that
-// hits another one is repeated.
+// arrives at the page may move or remove the element after the look for it: a click that
+// hits another one, or none, is repeated.
 func (t *Tab) Click(selector string) {
 	t.tb.Helper()
 	watch := fmt.Sprintf(`{
 		window.hit = false;
 		document.addEventListener("click", event => { window.hit = event.target.closest(%q) !== null; }, {capture: true, once: true});
 	}`, selector)
-	for range 5 {
+	for range 10 {
 		Eval[any](t, watch)
-		t.do(chromedp.Click(chromedp.CSS(selector)))
+		if _, err := try(t, chromedp.Click(chromedp.CSS(selector))); err != nil {
+			if strings.Contains(err.Error(), noNode) {
+				continue
+			}
+			t.tb.Fatalf("the browser: %v", err)
+		}
 		// A page that the click has opened knows nothing of it.
 		if Eval[bool](t, "window.hit !== false") {
 			return
@@ -196,6 +201,9 @@ func (t *Tab) Click(selector string) {
 	}
 	t.tb.Fatalf("no click hits %s", selector)
 }
+
+// noNode is part of the browser's error where an element was removed after the look for it.
+const noNode = "Could not find node with given id"
 
 // Picture returns the viewport as PNG, or the whole page.
 func (t *Tab) Picture(whole bool) []byte {
@@ -242,6 +250,16 @@ func (t *Tab) do(steps ...chromedp.Action[chromedp.Void]) {
 
 func run[T any](t *Tab, action chromedp.Action[T]) T {
 	t.tb.Helper()
+	value, err := try(t, action)
+	if err != nil {
+		t.tb.Fatalf("the browser: %v", err)
+	}
+	return value
+}
+
+// try is run for an action that may fail.
+func try[T any](t *Tab, action chromedp.Action[T]) (T, error) {
+	t.tb.Helper()
 	type outcome struct {
 		value T
 		err   error
@@ -255,10 +273,7 @@ func run[T any](t *Tab, action chromedp.Action[T]) T {
 	}()
 	select {
 	case o := <-done:
-		if o.err != nil {
-			t.tb.Fatalf("the browser: %v", o.err)
-		}
-		return o.value
+		return o.value, o.err
 	case <-time.After(timeout):
 		t.tb.Fatalf("the browser has not answered for %s", timeout)
 		panic("unreachable")
