@@ -268,7 +268,7 @@ func TestStatesAreThoseOfTheMetric(t *testing.T) {
 	assert.Len(t, metadata.MapAttributeHwState, len(health.States))
 	for _, state := range health.States {
 		assert.Contains(t, metadata.MapAttributeHwState, string(state))
-		assert.Contains(t, readme(t), "| `"+string(state)+"` |")
+		assert.Contains(t, readme(t), "\n- `"+string(state)+"`: ")
 	}
 }
 
