@@ -97,6 +97,7 @@ func (l *Lemons) see(s *State, r *runs.Run) {
 		by, model = &r.GPUs.All[0].Owner, r.GPUs.All[0].Model
 	}
 	at, hosts, left := make(map[string]string), make(map[string]bool), make(map[string]bool)
+	work, tokens := "", 0.0
 	for rank := range present(r) {
 		if at[rank.Name], hosts[rank.Host] = rank.Host, true; rank.Host != "" && (len(s.GPUs.GPUs) == 0 || s.GPUs.Hosts[rank.Host].Read) {
 			is := l.use(rank.Host, programOf(&r.Key.Resource, r.Key.ID), by, s.Now)
@@ -104,8 +105,11 @@ func (l *Lemons) see(s *State, r *runs.Run) {
 				is.Has = s.History.Versions(rank.Host, r.Key.Resource, s.Now)
 			}
 			if usual := r.Steps.Times.Usual; usual > 0 {
-				is.Work = fmt.Sprint(r.Key.Resource.Service, cmp.Or(r.Members.World, len(r.Ranks)), " ", rank.Program.Tokens, model)
-				is.Step = usual
+				if work == "" || rank.Program.Tokens != tokens {
+					tokens = rank.Program.Tokens // mostly those of all ranks
+					work = fmt.Sprint(r.Key.Resource.Service, cmp.Or(r.Members.World, len(r.Ranks)), " ", tokens, model)
+				}
+				is.Work, is.Step = work, usual
 			}
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/wallclock"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 // notSlow is how many times the usual time a run takes at which it is slow no longer. It
@@ -141,7 +142,7 @@ func ranksBehind(r *runs.Run) (b behind) {
 		}
 		var spread float64
 		b.others, spread = pace.Spread(slices.Clone(seconds))
-		b.mean, b.step = b.mean/float64(len(all)), pace.Median(steps)
+		b.mean, b.step = b.mean/float64(len(all)), shared.Median(steps)
 		for i, rank := range all {
 			if seconds[i]-b.others >= max(standsOut*b.step, 6*spread) {
 				b.ranks, b.most = append(b.ranks, rank), max(b.most, seconds[i])
@@ -211,7 +212,7 @@ func phaseEvidence(p *problem.Problem, r *runs.Run) {
 		if n == 0 {
 			continue
 		}
-		text := fmt.Sprintf("%s %.3g → %.3g s", wallclock.Phase(phase), pace.Median(g.usual), pace.Median(g.recent))
+		text := fmt.Sprintf("%s %.3g → %.3g s", wallclock.Phase(phase), shared.Median(g.usual), shared.Median(g.recent))
 		if compared > 1 {
 			text += fmt.Sprintf(", %d of %d ranks", n, compared)
 		}

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/pace"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 const (
@@ -165,7 +165,7 @@ func (g groups) compare(version string) (d difference) {
 		d.sum, d.variance = d.sum+sum, d.variance+spread*parts/(n-1)
 		d.runs, d.had, d.all = d.runs+with, d.had+had, d.all+value
 		d.people[of.who] += sum
-		usual := pace.Median(without)
+		usual := shared.Median(without)
 		for _, t := range group {
 			if times := t.step / usual; t.with(version) > 0 && times <= alike && times >= 1.0/alike {
 				d.times = append(d.times, times)
@@ -246,7 +246,7 @@ func (d *difference) describe(version string, measure, having, others int) (p pr
 	p.Usual = expected * (d.all - d.had + 0.5) / (d.all - expected + 0.5)
 	ok = d.had >= leastTroubles && d.had >= leastMore*p.Usual
 	if measure == slowSteps {
-		p.Value, p.Usual, p.Unit = pace.Median(d.times), 1, "1"
+		p.Value, p.Usual, p.Unit = shared.Median(d.times), 1, "1"
 		ok = p.Value >= leastLonger
 	}
 	p.Count = int64(math.Round(d.runs))

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/pace"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 const (
@@ -273,9 +274,9 @@ func (c *Curve) endBlock() {
 	for age := range min(known, len(newer)) {
 		newer[age] = c.medians[(c.blocks-1-age)%usualBlocks]
 	}
-	c.center = pace.Median(newer[:min(known, len(newer))])
+	c.center = shared.Median(newer[:min(known, len(newer))])
 	spreads, medians := c.spreads, c.medians
-	within := pace.Median(spreads[:known])
+	within := shared.Median(spreads[:known])
 	_, between := pace.Spread(medians[:known])
 	least := leastSpread
 	if c.linear {

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 const (
@@ -126,7 +128,7 @@ func (l *Level) Add(d time.Duration) {
 		return
 	}
 	// Median sorts.
-	median, n := math.Log(Median(l.block)), len(l.block)
+	median, n := math.Log(shared.Median(l.block)), len(l.block)
 	shortest := math.Log(l.block[0])
 	total := 0.0
 	for _, one := range l.block {
@@ -163,7 +165,7 @@ func (l *Level) find(steps int, seconds float64) {
 	}
 	least := slices.Min(beyond)
 	distances := slices.Clone(beyond)
-	size := Median(beyond)
+	size := shared.Median(beyond)
 	middle := float64(n+newBlocks) / 2
 	err := spread * math.Sqrt(1.0/newBlocks+12*middle*middle/float64(n*n*n))
 	if size < max(leastShift, beyondOwn*l.largest) || least < eachOf*size || size < shiftErrors*err {
@@ -198,13 +200,13 @@ func (l *Level) follow(median float64) {
 
 // recent is the distance of the last three blocks from the line.
 func (s *shift) recent() float64 {
-	return Median(slices.Clone(s.beyond[max(len(s.beyond)-3, 0):]))
+	return shared.Median(slices.Clone(s.beyond[max(len(s.beyond)-3, 0):]))
 }
 
 // Shift returns the change of the level, if it is no passing one by itself.
 func (l *Level) Shift() Shift {
 	s := &l.shift
-	if s.size == 0 || s.blocks < 2 || Median(slices.Clone(s.beyond)) < allOf*s.size {
+	if s.size == 0 || s.blocks < 2 || shared.Median(slices.Clone(s.beyond)) < allOf*s.size {
 		return Shift{}
 	}
 	usual := s.at + s.slope*float64(min(s.blocks, usualBlocks))
@@ -218,7 +220,7 @@ func (d *drift) add(shortest float64, steps int, took time.Duration) {
 	if len(d.group) < driftBlocks {
 		return
 	}
-	d.now = Median(d.group)
+	d.now = shared.Median(d.group)
 	switch {
 	case !d.known || d.now < d.lowest || d.above >= shiftUsual:
 		d.known, d.lowest, d.above, d.aboveSteps = true, d.now, 0, 0
@@ -256,13 +258,13 @@ func line(values []float64) (at, slope, spread float64) {
 			pairs = append(pairs, (values[j]-values[i])/float64(j-i))
 		}
 	}
-	slope = max(Median(pairs), 0)
+	slope = max(shared.Median(pairs), 0)
 	var distances [usualBlocks]float64
 	rest := distances[:len(values)]
 	for i, value := range values {
 		rest[i] = value - slope*float64(i)
 	}
-	at = Median(rest)
+	at = shared.Median(rest)
 	squares, products, before := 0.0, 0.0, 0.0
 	for i, value := range values {
 		distance := value - at - slope*float64(i)
@@ -275,6 +277,6 @@ func line(values []float64) (at, slope, spread float64) {
 		memory = min(max(products/squares, 0), mostMemory)
 	}
 	rms := math.Sqrt(squares / float64(len(values)))
-	spread = max(normal*Median(rest), 0.7*rms, leastLevelSpread)
+	spread = max(normal*shared.Median(rest), 0.7*rms, leastLevelSpread)
 	return at, slope, spread * math.Sqrt((1+memory)/(1-memory))
 }

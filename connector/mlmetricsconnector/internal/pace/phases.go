@@ -1,5 +1,7 @@
 package pace
 
+import "github.com/otelcol-ml/otelcol-ml/internal/shared"
+
 const (
 	// blockSteps is the number of steps of a block, blocks that of the blocks that
 	// are remembered.
@@ -72,7 +74,7 @@ func (p *Phases) Keep(last int) {
 	}
 	p.kept = len(all[wholeStep]) > 0
 	for phase := range p.usual {
-		p.usual[phase] = float32(Median(all[phase]))
+		p.usual[phase] = float32(shared.Median(all[phase]))
 	}
 }
 
@@ -134,7 +136,7 @@ func (p *Phases) Typical(phase int) (typical Typical, ok bool) {
 			typical.Since += float64(b.times[wholeStep])
 		}
 	}
-	typical.Phase, typical.Step = Median(ofPhase[:]), Median(ofStep[:])
+	typical.Phase, typical.Step = shared.Median(ofPhase[:]), shared.Median(ofStep[:])
 	return typical, true
 }
 

@@ -93,8 +93,8 @@ func (s *Steps) Times() StepTimes {
 		recent[age] = s.at(age)
 	}
 	// Sorting the newest ones leaves the others where they are.
-	s.times.Newest = Median(recent[:min(newestSteps, len(recent))])
-	s.times.Recent = Median(recent)
+	s.times.Newest = shared.Median(recent[:min(newestSteps, len(recent))])
+	s.times.Recent = shared.Median(recent)
 	if n := len(s.usual); n >= leastUsualSteps {
 		s.times.Usual = (float64(s.usual[(n-1)/2]) + float64(s.usual[n/2])) / 2
 		s.times.Shift = rankSum(recent, s.usual)
@@ -135,12 +135,6 @@ func (s *Steps) SlowFor(usual, times float64) (lasted time.Duration, steps int) 
 	return time.Duration(since * float64(time.Second)), steps
 }
 
-// Median returns the median of values, the mean of the two in the middle if their
-// number is even, and 0 if there are none. It sorts values.
-func Median(values []float64) float64 {
-	return shared.Median(values)
-}
-
 // normal makes the median absolute deviation of normally distributed values
 // their standard deviation (Hampel 1974).
 const normal = 1.4826
@@ -149,9 +143,9 @@ const normal = 1.4826
 // 1.4826, which is the standard deviation of normally distributed values and
 // ignores outliers. It changes values.
 func Spread(values []float64) (median, spread float64) {
-	median = Median(values)
+	median = shared.Median(values)
 	for i := range values {
 		values[i] = math.Abs(values[i] - median)
 	}
-	return median, normal * Median(values)
+	return median, normal * shared.Median(values)
 }

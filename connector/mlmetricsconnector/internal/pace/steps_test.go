@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/pace"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 func add(s *pace.Steps, n int, took time.Duration) {
@@ -62,7 +63,7 @@ func TestStepTimesOfTheNewest(t *testing.T) {
 		if n%13 != 0 || n < 70 {
 			continue
 		}
-		of := func(from, to int) float64 { return pace.Median(slices.Clone(all[max(0, n+1-from) : n+1-to])) }
+		of := func(from, to int) float64 { return shared.Median(slices.Clone(all[max(0, n+1-from) : n+1-to])) }
 		times := s.Times()
 		require.InDelta(t, of(10, 0), times.Newest, 0)
 		require.InDelta(t, of(20, 0), times.Recent, 0)
@@ -164,7 +165,7 @@ func TestThePhaseThatGrew(t *testing.T) {
 }
 
 func TestMedian(t *testing.T) {
-	assert.Zero(t, pace.Median(nil))
-	assert.InDelta(t, 5, pace.Median([]float64{9, 5, 1}), 0)
-	assert.InDelta(t, 4, pace.Median([]float64{9, 5, 1, 3}), 0)
+	assert.Zero(t, shared.Median(nil))
+	assert.InDelta(t, 5, shared.Median([]float64{9, 5, 1}), 0)
+	assert.InDelta(t, 4, shared.Median([]float64{9, 5, 1, 3}), 0)
 }

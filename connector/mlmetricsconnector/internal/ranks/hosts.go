@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/pace"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 const (
@@ -69,11 +70,11 @@ func (h *Hosts) Compare(run string, ranks []Timed, hold time.Duration, now time.
 	if len(byHost) < 2 {
 		return
 	}
-	step := pace.Median(steps)
-	onset := now.Add(-time.Duration(pace.Median(sinces) * float64(time.Second)))
+	step := shared.Median(steps)
+	onset := now.Add(-time.Duration(shared.Median(sinces) * float64(time.Second)))
 	times := make(map[string]float64, len(byHost))
 	for name, seconds := range byHost {
-		times[name] = pace.Median(seconds)
+		times[name] = shared.Median(seconds)
 	}
 	all := slices.Sorted(maps.Values(times))
 	upper, usual, spread := spreadOf(all)

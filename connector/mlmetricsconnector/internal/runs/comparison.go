@@ -7,6 +7,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/pace"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/wallclock"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 const (
@@ -136,9 +137,9 @@ func (r *Run) stepTimes() pace.StepTimes {
 			}
 		}
 	}
-	times := pace.StepTimes{Recent: pace.Median(recents), Newest: pace.Median(newests), Usual: pace.Median(usuals), Shift: pace.Median(shifts)}
+	times := pace.StepTimes{Recent: shared.Median(recents), Newest: shared.Median(newests), Usual: shared.Median(usuals), Shift: shared.Median(shifts)}
 	if len(usuals) == 0 && len(earlier) > 0 {
-		times.Usual, times.Shift = pace.Median(earlier), math.Inf(1)
+		times.Usual, times.Shift = shared.Median(earlier), math.Inf(1)
 	}
 	if !r.Steps.Longer.IsZero() {
 		times.Usual = r.Steps.usual
@@ -168,7 +169,7 @@ func (r *Run) shift(change func(*Rank) *pace.Shift) (of pace.Shift) {
 	if 2*len(usual) <= ranks {
 		return pace.Shift{}
 	}
-	of.Usual, of.Now, of.Lasted = pace.Median(usual), pace.Median(now), time.Duration(pace.Median(lasted))
+	of.Usual, of.Now, of.Lasted = shared.Median(usual), shared.Median(now), time.Duration(shared.Median(lasted))
 	return of
 }
 
@@ -184,7 +185,7 @@ func (r *Run) longerSince(times float64, keep bool) time.Time {
 			lasted = append(lasted, rank.clock.slowFor(r.Steps.Times.Usual, times, keep).Seconds())
 		}
 	}
-	return r.Seen.Add(-time.Duration(pace.Median(lasted) * float64(time.Second)))
+	return r.Seen.Add(-time.Duration(shared.Median(lasted) * float64(time.Second)))
 }
 
 // Excluded returns what was left out of the comparison of steps.

@@ -385,5 +385,5 @@ func median(values []float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
 	}
-	return pace.Median(values)
+	return shared.Median(values)
 }

@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/pace"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 const (
@@ -39,13 +39,13 @@ func (t *Tail) Add(now time.Time, value float64, version uint8) {
 	t.Over.Add(now, value-t.middle > t.limit, version)
 	t.late[t.next%lateValues], t.next = value, t.next+1
 	late := t.late
-	t.middle = pace.Median(late[:])
+	t.middle = shared.Median(late[:])
 }
 
 func (t *Tail) learn(value float64) {
 	if t.learned = append(t.learned, value); len(t.learned) == tailLearned {
 		copy(t.late[:], t.learned[tailLearned-lateValues:])
-		t.middle = pace.Median(t.learned) // sorts them
+		t.middle = shared.Median(t.learned) // sorts them
 		t.limit, t.learned = t.learned[tailLearned-1-tailFrom]-t.middle+tailTimes, nil
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/pace"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 const (
@@ -241,7 +241,7 @@ func (r *Rank) move(c *change, at int64, now time.Time) {
 
 // patience returns Progress.Patience.
 func (r *Rank) patience() time.Duration {
-	return time.Duration(patienceChanges * pace.Median(slices.Clone(r.apart)) * float64(time.Second))
+	return time.Duration(patienceChanges * shared.Median(slices.Clone(r.apart)) * float64(time.Second))
 }
 
 // Take returns what has changed since the previous call, and clears it.
