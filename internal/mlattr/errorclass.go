@@ -62,6 +62,9 @@ func containsAny(text string, parts ...string) bool {
 	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
 }
 
+// HTTPStatusKeys name the status of a response, in the semantic conventions and before 1.20.
+var HTTPStatusKeys = [...]string{"http.response.status_code", "http.status_code"}
+
 // StatusIn returns the first status of HTTP in a text that is one of failure, such as
 // "500", or "". It begins the text, ends in or follows a colon, or follows a word such as
 // status or error.

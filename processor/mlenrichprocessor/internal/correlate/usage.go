@@ -161,7 +161,7 @@ func wraps(name, operation string) bool {
 
 // httpStatus returns the status of HTTP that the span of a client states, or 0.
 func httpStatus(s ptrace.Span) uint16 {
-	for _, key := range [...]string{"http.response.status_code", "http.status_code"} {
+	for _, key := range mlattr.HTTPStatusKeys {
 		if v, ok := s.Attributes().Get(key); ok {
 			return uint16(max(0, min(v.Int(), maxStatus)))
 		}

@@ -95,14 +95,10 @@ func messageOf(f *failure.Failure, resource pcommon.Map, capture bool) string {
 	return template(message)
 }
 
-// statusKeys name the status of a response, in the semantic conventions and
-// before 1.20.
-var statusKeys = [...]string{"http.response.status_code", "http.status_code"}
-
 // statusOf returns the HTTP status that a request or a model call failed with,
 // or "". Clients of models write it into the message.
 func statusOf(attributes pcommon.Map, message string, ofRequest bool) string {
-	for _, k := range statusKeys {
+	for _, k := range mlattr.HTTPStatusKeys {
 		if v, ok := attributes.Get(k); ok && v.Type() == pcommon.ValueTypeInt && v.Int() >= 400 {
 			return strconv.FormatInt(v.Int(), 10)
 		}
