@@ -15,7 +15,9 @@ const (
 	levelSteps, longSteps, leastDistinct = 20, 10, 3
 	longStep                             = 1.0
 	// usualBlocks are compared with newBlocks, of at least leastUsual.
-	usualBlocks, newBlocks, leastUsual = 32, 4, 7
+	usualBlocks, newBlocks, leastUsual = 18, 4, 7
+	// lowestOf is the number of blocks of a group.
+	lowestOf = 4
 	// leastShift is the least shift of a level, as a logarithm: real runs vary by a
 	// hundredth.
 	leastShift = 0.035
@@ -52,7 +54,8 @@ var leastDrift = math.Log(1.2)
 // Level finds out when the steps of a rank have begun to take longer, by a few
 // hundredths where they vary less: the medians of blocks of steps are compared with what
 // a line through those before gives (Theil and Sen, 1950, 1968), so that a time that
-// grows steadily, as with a window of attention, is usual. What the run's own shifts
+// grows steadily, as with a window of attention, is usual. Where some blocks take longer
+// by their data, the lowest ones of groups of blocks vary less. What the run's own shifts
 // show that went by themselves is usual, too. The zero Level is ready to use. It is not
 // safe for concurrent use.
 type Level struct {
@@ -62,12 +65,22 @@ type Level struct {
 	block    []float64
 	distinct int
 	first    bool
-	// blocks are the logarithms of their medians, the newest last.
-	blocks []float64
+	// medians are those of the blocks, and lowest the lowest one of each group. The newest
+	// group has so many steps and seconds.
+	medians, lowest levels
+	group           []float64
+	steps           int
+	seconds         float64
+	drift           drift
+}
+
+// levels are logarithms of times.
+type levels struct {
+	// newest are the newest ones, the newest last.
+	newest []float64
 	// largest is the largest shift that went by itself.
 	largest float64
 	shift   shift
-	drift   drift
 }
 
 // drift is how far the level is above its lowest one, whatever the trend.
@@ -116,10 +129,9 @@ func (l *Level) Add(d time.Duration) {
 		l.distinct++
 	}
 	l.block = append(l.block, seconds)
-	if l.shift.lasted < math.MaxInt64/2 {
-		l.shift.lasted += d
+	for _, s := range []*shift{&l.medians.shift, &l.lowest.shift} {
+		s.lasted, s.steps = min(s.lasted+d, shiftUsual), s.steps+1
 	}
-	l.shift.steps++
 	steps := levelSteps
 	if seconds >= longStep {
 		steps = longSteps
@@ -140,28 +152,38 @@ func (l *Level) Add(d time.Duration) {
 		return
 	}
 	l.drift.add(shortest, n, time.Duration(total*float64(time.Second)))
-	if l.shift.size > 0 {
-		l.follow(median)
-		return
+	l.medians.add(median, n, total)
+	l.group, l.steps, l.seconds = append(l.group, median), l.steps+n, l.seconds+total
+	if len(l.group) == lowestOf {
+		l.lowest.add(slices.Min(l.group), l.steps, l.seconds)
+		l.group, l.steps, l.seconds = l.group[:0], 0, 0
 	}
-	l.blocks = append(l.blocks, median)
-	if most := usualBlocks + newBlocks; len(l.blocks) > most {
-		l.blocks = slices.Delete(l.blocks, 0, len(l.blocks)-most)
-	}
-	l.find(n, total)
 }
 
-// find finds a shift in the newest blocks, of which each has so many steps and seconds.
-func (l *Level) find(steps int, seconds float64) {
-	n := len(l.blocks) - newBlocks
+// add adds the level of so many steps and seconds.
+func (l *levels) add(level float64, steps int, seconds float64) {
+	if l.shift.size > 0 {
+		l.follow(level)
+		return
+	}
+	l.newest = append(l.newest, level)
+	if most := usualBlocks + newBlocks; len(l.newest) > most {
+		l.newest = slices.Delete(l.newest, 0, len(l.newest)-most)
+	}
+	l.find(steps, seconds)
+}
+
+// find finds a shift of the newest levels, of which each has so many steps and seconds.
+func (l *levels) find(steps int, seconds float64) {
+	n := len(l.newest) - newBlocks
 	if n < leastUsual {
 		return
 	}
-	at, slope, spread := line(l.blocks[:n])
+	at, slope, spread := line(l.newest[:n])
 	var memory [newBlocks]float64
 	beyond := memory[:]
 	for i := range beyond {
-		beyond[i] = l.blocks[n+i] - at - slope*float64(n+i)
+		beyond[i] = l.newest[n+i] - at - slope*float64(n+i)
 	}
 	least := slices.Min(beyond)
 	distances := slices.Clone(beyond)
@@ -177,23 +199,23 @@ func (l *Level) find(steps int, seconds float64) {
 	}
 }
 
-// follow adds a block while there is a shift, and ends it.
-func (l *Level) follow(median float64) {
+// follow adds a level while there is a shift, and ends it.
+func (l *levels) follow(level float64) {
 	s := &l.shift
-	s.beyond = append(s.beyond, median-s.at-s.slope*float64(min(s.blocks, usualBlocks)))
+	s.beyond = append(s.beyond, level-s.at-s.slope*float64(min(s.blocks, usualBlocks)))
 	s.blocks++
 	if len(s.beyond) > keptShift {
 		s.beyond = slices.Delete(s.beyond, 0, len(s.beyond)-keptShift)
 	}
 	switch {
 	case s.lasted >= shiftUsual:
-		l.blocks, l.shift, l.drift = l.blocks[:0], shift{}, drift{}
+		l.newest, l.shift = l.newest[:0], shift{}
 	case s.recent() < backAt*s.size:
 		if s.lasted < lasting && s.steps < LastingSteps {
 			// A short stop makes no slowness of Slower times usual.
 			l.largest = max(l.largest, min(s.size, math.Log(Slower)/beyondOwn))
 		}
-		l.blocks = append(l.blocks[:max(len(l.blocks)-newBlocks, 0)], median)
+		l.newest = append(l.newest[:max(len(l.newest)-newBlocks, 0)], level)
 		l.shift = shift{}
 	}
 }
@@ -205,7 +227,14 @@ func (s *shift) recent() float64 {
 
 // Shift returns the change of the level, if it is no passing one by itself.
 func (l *Level) Shift() Shift {
-	s := &l.shift
+	if found := l.medians.shift.shown(); found.Steps > 0 {
+		return found
+	}
+	return l.lowest.shift.shown()
+}
+
+// shown returns the shift, if it is no passing one by itself.
+func (s *shift) shown() Shift {
 	if s.size == 0 || s.blocks < 2 || shared.Median(slices.Clone(s.beyond)) < allOf*s.size {
 		return Shift{}
 	}

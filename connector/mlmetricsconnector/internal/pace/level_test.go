@@ -3,6 +3,7 @@ package pace
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -86,9 +87,30 @@ func TestPassingShifts(t *testing.T) {
 			assert.Equal(t, -1, found(l, all))
 		}
 	}
-	assert.Greater(t, l.largest, 0.1)
+	assert.Greater(t, l.medians.largest, 0.1)
 	assert.Equal(t, -1, found(l, steps(random, 2000, 1000, 0.2, 1.1, 0, 0.01)))
 	assert.Greater(t, found(l, steps(random, 2000, 1000, 0.2, 1.5, 0, 0.01)), 1000)
+}
+
+// TestLongerBlocks has a training of which a quarter of the blocks take longer, by up to a
+// tenth, as with sequences of several lengths.
+func TestLongerBlocks(t *testing.T) {
+	for seed := range uint64(20) {
+		random := rand.New(rand.NewPCG(seed, 2))
+		longer := func(all []time.Duration) []time.Duration {
+			for block := range slices.Chunk(all, levelSteps) {
+				if times := 1.06 + 0.04*random.Float64(); random.IntN(4) == 0 {
+					for i := range block {
+						block[i] = time.Duration(float64(block[i]) * times)
+					}
+				}
+			}
+			return all
+		}
+		l := new(Level)
+		assert.Equal(t, -1, found(l, longer(steps(random, 8000, 0, 0.6, 1, 0, 0.01))), seed)
+		assert.Positive(t, found(l, longer(steps(random, 3000, 0, 0.6, 1.05, 0, 0.01))), seed)
+	}
 }
 
 // TestMeans has a trainer that reports the mean of 32 steps for each of them.
