@@ -26,8 +26,9 @@ const (
 type Source string
 
 const (
-	// SourceAuto is SourceNVML if the collector was built with cgo. Otherwise the
-	// receiver emits only the driver state unsupported_build. It never replays.
+	// SourceAuto is SourceNVML if the collector was built with cgo, and reads AMD GPUs
+	// from the kernel's files. Without cgo, the driver state is unsupported_build. It
+	// never replays.
 	SourceAuto Source = "auto"
 	// SourceNVML reads this host's GPUs through NVML. A collector without cgo
 	// does not start.

@@ -15,6 +15,8 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/amdsource"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/attribution"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/kernellog"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/metadata"
@@ -70,6 +72,10 @@ type monitor struct {
 	telemetry *metadata.TelemetryBuilder
 	driver    *driverTelemetry
 	source    device.Source
+	// attribution is nil if a recording is played, as amd is, which is also nil if only NVIDIA's
+	// GPUs are read.
+	attribution *attribution.Attribution
+	amd         *amdsource.Source
 
 	// reading is a lock on the source, because the metrics and the logs read at
 	// their own times.
@@ -116,10 +122,19 @@ func (m *monitor) open() (device.Source, error) {
 			zap.String("path", m.cfg.Replay.Path), zap.String("origin", rec.Origin), zap.String("host", rec.HostName))
 		return recording.NewPlayer(rec, m.now), nil
 	}
+	m.attribution = attribution.New(attribution.Options{
+		RootPath: m.cfg.RootPath, UserNames: m.cfg.UserNames, Interval: m.cfg.slowInterval, Logger: logger, Now: m.now,
+	})
+	if m.cfg.Source == SourceAuto {
+		m.amd = amdsource.New(amdsource.Options{
+			RootPath: m.cfg.RootPath, Attribution: m.attribution, Timeout: m.cfg.callTimeout(), SlowInterval: m.cfg.slowInterval,
+			Wants: m.cfg.wants(), Logger: logger, Now: m.now,
+		})
+	}
 	source := nvmlsource.New(nvmlsource.Options{
 		LibraryPath:  m.cfg.NVML.LibraryPath,
 		RootPath:     m.cfg.RootPath,
-		UserNames:    m.cfg.UserNames,
+		Attribution:  m.attribution,
 		CallTimeout:  m.cfg.callTimeout(),
 		SlowInterval: m.cfg.slowInterval,
 		Wants:        m.cfg.wants(),
@@ -145,6 +160,9 @@ func (m *monitor) droppedEvent(signal string) {
 // Start implements shared.Object.
 func (m *monitor) Start(ctx context.Context, _ component.Host) error {
 	err := m.source.Start(ctx, m.fromSource)
+	if err == nil && m.attribution != nil {
+		m.attribution.Start()
+	}
 	if err == nil && m.kernel != nil {
 		m.kernel.reader.Start()
 	}
@@ -155,6 +173,9 @@ func (m *monitor) Start(ctx context.Context, _ component.Host) error {
 func (m *monitor) Shutdown(ctx context.Context) error {
 	if m.kernel != nil {
 		m.kernel.reader.Shutdown()
+	}
+	if m.attribution != nil {
+		m.attribution.Shutdown(ctx)
 	}
 	err := m.source.Shutdown(ctx)
 	m.telemetry.Shutdown()
@@ -171,6 +192,9 @@ func (m *monitor) Snapshot(ctx context.Context) device.Snapshot {
 	}
 	defer func() { <-m.reading }()
 	snapshot := m.source.Snapshot(ctx)
+	if m.amd != nil && snapshot.Driver != "" {
+		m.amd.Add(ctx, &snapshot)
+	}
 	m.tenants.update(&snapshot)
 	if m.kernel != nil {
 		m.kernel.update(&snapshot)

@@ -1,6 +1,7 @@
 package gpureceiver
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -113,8 +114,8 @@ func (s *gpuScraper) ScrapeMetrics(ctx context.Context) (pmetric.Metrics, error)
 	}
 	// A failing driver lists no GPUs, and an interrupted reading not all of
 	// them, so that a missing GPU does not mean that it is gone.
-	if snapshot.Driver == device.DriverOK && ctx.Err() == nil {
-		for _, known := range s.tracker.vanished(at, s.cfg.remember) {
+	if ctx.Err() == nil {
+		for _, known := range s.tracker.vanished(at, s.cfg.remember, snapshot.Driver == device.DriverOK) {
 			s.record(now, &snapshot, known, nil)
 		}
 	}
@@ -141,6 +142,11 @@ func (s *gpuScraper) observe(gpu *device.GPU, at time.Time) *trackedGPU {
 // missing, gpu is nil, and these are its identity, status and error counts.
 func (s *gpuScraper) record(now pcommon.Timestamp, snapshot *device.Snapshot, known *trackedGPU, gpu *device.GPU) {
 	identity := &known.identity
+	if identity.Vendor == device.AMD {
+		others := *snapshot
+		others.Driver, others.DriverVersion, others.CUDAVersion = device.DriverOK, "", ""
+		snapshot = &others
+	}
 	p := &points{
 		MetricsBuilder: s.metrics, cfg: s.cfg, now: now,
 		id: identity.ID, host: snapshot.Host, index: int64(identity.Index),
@@ -169,7 +175,7 @@ func (s *gpuScraper) record(now pcommon.Timestamp, snapshot *device.Snapshot, kn
 	s.metrics.EmitForResource(metadata.WithResource(resource), metadata.WithStartTimeOverride(known.start))
 }
 
-const vendor = "NVIDIA"
+const nvidia = "NVIDIA"
 
 // describe returns a GPU's resource, or that of what concerns no GPU for nil.
 func describe(resource *metadata.ResourceBuilder, system *device.System, gpu *device.Identity) pcommon.Resource {
@@ -182,6 +188,7 @@ func describe(resource *metadata.ResourceBuilder, system *device.System, gpu *de
 	if gpu != nil {
 		resource.SetHwID(gpu.ID)
 		resource.SetHwType(hwTypeGPU.String())
+		vendor := cmp.Or(gpu.Vendor, nvidia)
 		resource.SetHwVendor(vendor)
 		text(strings.TrimPrefix(gpu.Name, vendor+" "), resource.SetHwModel)
 		describeGPU(resource, gpu)
@@ -240,13 +247,13 @@ func (r tracker) observe(gpu *device.GPU, now time.Time) (m *trackedGPU, returne
 	return m, returned
 }
 
-// vanished ends a reading in which the driver listed its GPUs. It returns the
-// whole GPUs that are missing and were seen within remember.
+// vanished ends a reading in which the GPUs were listed, those of NVIDIA if its driver
+// works. It returns the whole GPUs that are missing and were seen within remember.
 // A missing MIG device was removed on purpose.
-func (r tracker) vanished(now time.Time, remember time.Duration) []*trackedGPU {
+func (r tracker) vanished(now time.Time, remember time.Duration, nvidia bool) []*trackedGPU {
 	var missing []*trackedGPU
 	for _, m := range r {
-		if m.seen.Equal(now) {
+		if m.seen.Equal(now) || m.identity.Vendor == "" && !nvidia {
 			continue
 		}
 		m.gone = true

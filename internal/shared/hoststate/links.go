@@ -15,7 +15,7 @@ import (
 )
 
 // maxEntries bounds what is used of a directory.
-const maxEntries = 64
+const maxEntries = 1024
 
 // Port is a port of an InfiniBand or RoCE adapter.
 type Port struct {
@@ -56,51 +56,58 @@ type Device struct {
 // rootPath, "" for /.
 func Links(rootPath string) (ports map[string]Port, devices map[string]Device) {
 	ports, devices = make(map[string]Port), make(map[string]Device)
-	root, err := os.OpenRoot(filepath.Join("/", rootPath, "sys"))
+	s, err := OpenSys(rootPath)
 	if err != nil {
 		return ports, devices
 	}
-	defer func() { _ = root.Close() }()
-	s := sysfs{root}
-	for _, gpu := range s.list("bus/pci/drivers/nvidia") {
-		if strings.Contains(gpu, ":") { // the others are files of the driver
-			devices[gpu] = s.device("bus/pci/devices/"+gpu, true)
+	defer func() { _ = s.Close() }()
+	for _, driver := range [...]string{"nvidia", "amdgpu"} {
+		for _, gpu := range s.List("bus/pci/drivers/" + driver) {
+			if strings.Contains(gpu, ":") { // the others are files of the driver
+				devices[gpu] = s.device("bus/pci/devices/"+gpu, true)
+			}
 		}
 	}
-	for _, adapter := range s.list("class/infiniband") {
+	for _, adapter := range s.List("class/infiniband") {
 		folder := "class/infiniband/" + adapter
-		for _, port := range s.list(folder + "/ports") {
+		for _, port := range s.List(folder + "/ports") {
 			ports[adapter+"/"+port] = s.port(folder + "/ports/" + port)
 		}
-		if address, err := root.Readlink(folder + "/device"); err == nil { // Soft-RoCE has none
+		if address, err := s.Readlink(folder + "/device"); err == nil { // Soft-RoCE has none
 			devices[path.Base(address)] = s.device(folder+"/device", false)
 		}
 	}
 	return ports, devices
 }
 
-// sysfs is a file system in which the kernel describes devices.
-type sysfs struct{ *os.Root }
+// Sys is the file system in which the kernel describes devices.
+type Sys struct{ *os.Root }
 
-func (s sysfs) port(folder string) Port {
-	p := Port{Up: strings.HasPrefix(s.text(folder+"/state"), "4:"), Counts: make(map[string]int64)} // such as 4: ACTIVE
-	rate, _, _ := strings.Cut(s.text(folder+"/rate"), " ")                                          // such as 400 Gb/sec (4X NDR)
+// OpenSys opens it below the host's root directory, which is mounted at rootPath, "" for /.
+func OpenSys(rootPath string) (*Sys, error) {
+	root, err := os.OpenRoot(filepath.Join("/", rootPath, "sys"))
+	return &Sys{root}, err
+}
+
+func (s *Sys) port(folder string) Port {
+	p := Port{Up: strings.HasPrefix(s.Text(folder+"/state"), "4:"), Counts: make(map[string]int64)} // such as 4: ACTIVE
+	rate, _, _ := strings.Cut(s.Text(folder+"/rate"), " ")                                          // such as 400 Gb/sec (4X NDR)
 	if gigabits, err := strconv.ParseFloat(rate, 32); err == nil && gigabits > 0 && gigabits < 1e6 {
 		p.Rate = int64(gigabits * 1e9 / 8)
 	}
 	for _, file := range portCounts {
-		count(p.Counts, path.Base(file), s.text(folder+"/"+file))
+		count(p.Counts, path.Base(file), s.Text(folder+"/"+file))
 	}
 	return p
 }
 
-func (s sysfs) device(folder string, gpu bool) Device {
+func (s *Sys) device(folder string, gpu bool) Device {
 	link := func(of string) string {
-		return strings.TrimSuffix(s.text(folder+"/"+of+"_link_speed")+" x"+s.text(folder+"/"+of+"_link_width"), " x")
+		return strings.TrimSuffix(s.Text(folder+"/"+of+"_link_speed")+" x"+s.Text(folder+"/"+of+"_link_width"), " x")
 	}
 	d := Device{GPU: gpu, Link: link("current"), Most: link("max"), Counts: make(map[string]int64)}
 	for _, kind := range [...]string{"correctable", "nonfatal", "fatal"} {
-		_, sum, _ := strings.Cut(s.text(folder+"/aer_dev_"+kind), "\nTOTAL_ERR_") // the last line, such as TOTAL_ERR_COR 7
+		_, sum, _ := strings.Cut(s.Text(folder+"/aer_dev_"+kind), "\nTOTAL_ERR_") // the last line, such as TOTAL_ERR_COR 7
 		_, sum, _ = strings.Cut(sum, " ")
 		count(d.Counts, kind, sum)
 	}
@@ -114,15 +121,15 @@ func count(counts map[string]int64, kind, text string) {
 	}
 }
 
-// list returns the first entries of a directory in order.
-func (s sysfs) list(name string) []string {
+// List returns the first entries of a directory in order.
+func (s *Sys) List(name string) []string {
 	entries, _ := fs.ReadDir(s.FS(), name) // what could be read counts
 	return mlattr.Mapped(entries[:min(len(entries), maxEntries)], fs.DirEntry.Name)
 }
 
-// text returns the text of a file, "" if it cannot be read: drivers refuse to read values that
+// Text returns the text of a file, "" if it cannot be read: drivers refuse to read values that
 // a device does not have. The kernel bounds it.
-func (s sysfs) text(name string) string {
+func (s *Sys) Text(name string) string {
 	raw, _ := fs.ReadFile(s.FS(), name)
 	return strings.ToValidUTF8(strings.TrimSpace(string(raw)), "")
 }

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/cmd/recorder"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/attribution"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/nvmlsource"
 )
@@ -51,7 +52,10 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	// A recording has no names of users.
+	processes := attribution.New(attribution.Options{Interval: 3 * *interval, Logger: logger, Now: time.Now})
 	source := nvmlsource.New(nvmlsource.Options{
+		Attribution: processes,
 		LibraryPath: *library, CallTimeout: callTimeout, RequireBuild: true, SlowInterval: 3 * *interval,
 		Wants:  func(*device.Quantity) bool { return true },
 		Logger: logger, Now: time.Now, Telemetry: uncounted{},

@@ -39,7 +39,7 @@ type System struct {
 // Snapshot is the result of one reading of the GPUs.
 type Snapshot struct {
 	System
-	// Driver is the driver's state.
+	// Driver is the state of NVIDIA's driver.
 	Driver DriverState
 	// Attribution is the state of each attribution source that was tried.
 	Attribution map[workload.Source]workload.SourceState
@@ -54,6 +54,8 @@ type Snapshot struct {
 type Identity struct {
 	// ID is the UUID as NVML spells it, GPU-… or MIG-….
 	ID string `yaml:"uuid"`
+	// Vendor is empty for NVIDIA.
+	Vendor string `yaml:"vendor,omitempty"`
 	// Name is the product name as NVML spells it.
 	Name string `yaml:"name,omitempty"`
 	// Index is the NVML index, which can change when the driver restarts. A MIG
@@ -75,6 +77,9 @@ type Identity struct {
 	// Placement is nil for a whole GPU, and if unknown: only root may read it.
 	Placement *Placement `yaml:"placement,omitempty"`
 }
+
+// AMD is the other vendor.
+const AMD = "AMD"
 
 // Placement is where in its GPU the GPU instance of a MIG device is.
 type Placement struct {

@@ -6,16 +6,11 @@ import (
 	"context"
 	"maps"
 	"math"
-	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
-	"go.uber.org/zap"
 
-	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
-	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/podresources"
 )
 
 // slowAnswers are the last answers of the slow calls about one GPU, which each reading
@@ -67,10 +62,6 @@ func askAbout[T any](ctx context.Context, s *Source, known *knownGPU, name strin
 // maxProcesses bounds the processes of one GPU. More are left out and counted.
 const maxProcesses = 1024
 
-// kubeletTimeout is the limit for the kubelet's answer, which no reading waits
-// for.
-const kubeletTimeout = 5 * time.Second
-
 // unavailableMemory is NVML's value if it does not know the memory of a process,
 // for example on a MIG device without permission.
 const unavailableMemory = ^uint64(0)
@@ -86,80 +77,13 @@ type processLists struct {
 	sampled bool
 }
 
-// attribution describes processes and the GPUs' owners. It does not use the
-// driver, and does not run on the goroutine that makes the driver's calls.
-type attribution struct {
-	opts    Options
-	procs   *workload.Processes
-	kubelet *podresources.Client
-	// warned is true once it was logged that processes are not visible.
-	warned bool
-}
-
-// newAttribution returns an attribution that has read nothing yet.
-func newAttribution(opts Options) *attribution {
-	return &attribution{opts: opts, procs: workload.NewProcesses(opts.RootPath, opts.UserNames), kubelet: podresources.NewClient(podresources.Options{
-		Socket: filepath.Join("/", opts.RootPath, podresources.Socket), Interval: opts.SlowInterval, Timeout: kubeletTimeout,
-		Logger: opts.Logger, Now: opts.Now,
-	})}
-}
-
-// describe merges the lists, and reads each process's details and workload. It
-// runs when the processes were listed. Processes that have ended meanwhile are left
-// out.
-func (a *attribution) describe(lists *processLists) []device.Process {
-	processes, dropped := lists.merge()
+// merged returns the processes of the lists. Those that are left out are counted.
+func (l *processLists) merged(telemetry Telemetry) []device.Process {
+	processes, dropped := l.merge()
 	for range dropped {
-		a.opts.Telemetry.Failed("processes", string(statusTooMany))
+		telemetry.Failed("processes", string(statusTooMany))
 	}
-	if len(processes) > 0 && !a.procs.Visible() && !a.warned {
-		a.warned = true
-		a.opts.Logger.Info("The host's processes are not visible, so that workloads have no names; the collector needs the host's PID namespace, or the host's root directory at root_path",
-			zap.String("root_path", a.opts.RootPath))
-	}
-	described := processes[:0]
-	for _, process := range processes {
-		found, alive := a.procs.Describe(process.PID)
-		if !alive {
-			continue
-		}
-		process.Details, process.Workload, process.Evidence = found.Details, found.Workload, found.Evidence
-		described = append(described, process)
-	}
-	return described
-}
-
-// alive returns a copy of the processes that have not ended since they were
-// described. It runs for each GPU at each reading.
-func (a *attribution) alive(processes []device.Process) []device.Process {
-	return slices.DeleteFunc(slices.Clone(processes), func(p device.Process) bool { return !a.procs.Alive(p.PID, &p.Details) })
-}
-
-// complete sets the states of the attribution sources, the owners of the GPUs,
-// and the pods of their processes. It runs last at each reading, with the
-// processes that are alive.
-func (a *attribution) complete(snapshot *device.Snapshot) {
-	snapshot.Attribution = make(map[workload.Source]workload.SourceState, len(workload.Sources))
-	for _, source := range workload.Sources {
-		snapshot.Attribution[source] = workload.SourceAbsent
-	}
-	for i := range snapshot.GPUs {
-		for j := range snapshot.GPUs[i].Processes {
-			snapshot.GPUs[i].Processes[j].Evidence.Add(snapshot.Attribution)
-		}
-	}
-	a.kubelet.Poll()
-	owners, denied := a.kubelet.Owners()
-	if denied {
-		snapshot.Attribution[workload.SourcePodResources] = workload.SourceDenied
-	}
-	for i := range snapshot.GPUs {
-		snapshot.GPUs[i].Owners = owners.Of(&snapshot.GPUs[i].Identity)
-		if len(snapshot.GPUs[i].Owners) > 0 {
-			snapshot.Attribution[workload.SourcePodResources] = workload.SourceOK
-		}
-	}
-	namePods(snapshot.GPUs)
+	return processes
 }
 
 // merge returns the processes of all lists, in their order, each once, and the

@@ -29,8 +29,6 @@ type Source struct {
 	opts    Options
 	library *library
 	emit    func(device.Event)
-	// attribution describes processes and the GPUs' owners.
-	attribution *attribution
 
 	// stopping ends at Shutdown, and with it every wait.
 	stopping  context.Context
@@ -75,10 +73,7 @@ func New(opts Options) *Source {
 func (s *Source) Start(_ context.Context, emit func(device.Event)) error {
 	s.emit = emit
 	s.system.Host = workload.HostName(s.opts.RootPath)
-	s.attribution = newAttribution(s.opts)
 	s.library = newLibrary(s.opts.LibraryPath, s.opts.Now)
-	// The first reading then has the kubelet's answer.
-	s.attribution.kubelet.Poll()
 	return nil
 }
 
@@ -88,9 +83,6 @@ func (s *Source) Shutdown(ctx context.Context) error {
 	s.interrupt()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.attribution != nil {
-		s.attribution.kubelet.Shutdown(ctx)
-	}
 	// The wait for events ends first, because it uses the library.
 	if s.open && s.stopEvents(ctx) && processCalls.settle(ctx, shutdownGrace) {
 		s.closeLibrary(ctx)
@@ -163,7 +155,7 @@ func (s *Source) read(ctx context.Context, snapshot *device.Snapshot) status {
 	if count := s.library.impossible.Swap(0); count > 0 {
 		s.opts.Telemetry.Dropped("samples", count)
 	}
-	s.attribution.complete(snapshot)
+	s.opts.Attribution.Complete(snapshot)
 	s.tally.Store(&round.tally)
 	if ctx.Err() != nil {
 		return statusTimeout
@@ -216,9 +208,9 @@ func (s *Source) readAll(ctx context.Context, now time.Time, snapshot *device.Sn
 		case r.gpu.Lost || r.gpu.Unresponsive:
 			*known.slow = slowAnswers{}
 		case due && ctx.Err() == nil:
-			*known.slow = slowAnswers{asked: true, numbers: r.slow, listed: len(r.lists.byType) > 0, processes: s.attribution.describe(&r.lists)}
+			*known.slow = slowAnswers{asked: true, numbers: r.slow, listed: len(r.lists.byType) > 0, processes: s.opts.Attribution.Describe(r.lists.merged(s.opts.Telemetry))}
 		}
-		known.slow.apply(&r.gpu, s.attribution.alive)
+		known.slow.apply(&r.gpu, s.opts.Attribution.Alive)
 		snapshot.GPUs = append(snapshot.GPUs, r.gpu)
 		found.failures = append(found.failures, r.failures...)
 		found.answered = found.answered || r.answered

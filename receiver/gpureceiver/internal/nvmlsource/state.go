@@ -6,6 +6,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/attribution"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 )
 
@@ -18,8 +19,8 @@ type Options struct {
 	LibraryPath string
 	// RootPath is where the host's root directory is mounted. Empty means /.
 	RootPath string
-	// UserNames reports whether workloads have the names of their users.
-	UserNames bool
+	// Attribution describes processes and the GPUs' owners.
+	Attribution *attribution.Attribution
 	// CallTimeout is the limit for the calls about one GPU at one reading.
 	CallTimeout time.Duration
 	// RequireBuild makes Start fail if the build cannot call NVML.

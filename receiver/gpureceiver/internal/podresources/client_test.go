@@ -155,6 +155,7 @@ var (
 	gpuA = &device.Identity{ID: uuidA, Index: 0}
 	// The device file of B has another number than NVML has.
 	gpuB = &device.Identity{ID: uuidB, Index: 2, Minor: device.Read(1)}
+	amd  = &device.Identity{ID: "GPU-6f2c9ad1d4a1e1b7", Vendor: device.AMD, PCIBusID: "0000:c1:00.0"}
 	part = &device.Identity{
 		ID: uuidMIG, Index: 2, Minor: device.Read(1), MIG: &device.MIG{Parent: uuidB, GPUInstance: 7, Profile: "1g.10gb+me"},
 		Placement: &device.Placement{Profile: 20, Start: 4, Size: 1},
@@ -180,8 +181,10 @@ func TestOwners(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		pods       []*podresourcesapi.PodResources
-		a, b, part []workload.Pod
+		a, b, part, amd []workload.Pod
 	}{
+		"AMD's plugin":     {pods: []*podresourcesapi.PodResources{trains(holding("amd.com/gpu", "0000:c1:00.0"))}, amd: []workload.Pod{train}},
+		"no GPU of AMD":    {pods: []*podresourcesapi.PodResources{trains(holding("example.org/nic", "0000:c1:00.0"))}},
 		"nothing":          {},
 		"no devices":       {pods: []*podresourcesapi.PodResources{trains()}},
 		"a whole GPU":      {pods: []*podresourcesapi.PodResources{trains(holding("nvidia.com/gpu", uuidA))}, a: []workload.Pod{train}},
@@ -225,6 +228,7 @@ func TestOwners(t *testing.T) {
 			assert.Equal(t, test.a, owners.Of(gpuA))
 			assert.Equal(t, test.b, owners.Of(gpuB))
 			assert.Equal(t, test.part, owners.Of(part))
+			assert.Equal(t, test.amd, owners.Of(amd))
 		})
 	}
 }

@@ -275,7 +275,8 @@ const maxDeviceIDLength = 128
 // GPU that is shared by time slicing or MPS. Its resources can be renamed, so that
 // their name does not matter. GKE's plugin uses nvidiaN, nvidiaN/giM for a MIG
 // device, and either followed by /vgpuK for a share. Another vendor's plugin could
-// use those ids too, so that they count for resources of nvidia.com only.
+// use those ids too, so that they count for resources of nvidia.com only. AMD's plugin
+// uses addresses on the PCI bus.
 func parseDevice(resource, id string) (name string, isGPU bool) {
 	if len(id) > maxDeviceIDLength {
 		return "", false
@@ -284,12 +285,18 @@ func parseDevice(resource, id string) (name string, isGPU bool) {
 		uuid, _, _ := strings.Cut(id, "::")
 		return uuid, true
 	}
+	if resource == amdResource {
+		return id, true
+	}
 	parts := indexed.FindStringSubmatch(id)
 	if parts == nil || !strings.HasPrefix(resource, "nvidia.com/") {
 		return "", false
 	}
 	return parts[1], true
 }
+
+// amdResource is the resource of AMD's plugin.
+const amdResource = "amd.com/gpu"
 
 // indexed is the form of the ids that GKE's plugin uses.
 var indexed = regexp.MustCompile(`^(nvidia(?:0|[1-9]\d{0,4})(?:/gi(?:0|[1-9]\d{0,4}))?)(?:/vgpu\d{1,5})?$`)
@@ -304,6 +311,9 @@ var draProfile = strings.NewReplacer(".", "", "+", "-")
 // namesOf returns the names of a GPU or MIG device: its UUID and its place in device
 // plugins, and its names in draDriver, which earlier versions build otherwise.
 func namesOf(gpu *device.Identity) []string {
+	if gpu.Vendor == device.AMD {
+		return []string{gpu.PCIBusID}
+	}
 	number := strconv.Itoa(gpu.Index)
 	if gpu.Minor.Known {
 		number = strconv.Itoa(int(gpu.Minor.Value))

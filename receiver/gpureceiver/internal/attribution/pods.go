@@ -1,4 +1,4 @@
-package nvmlsource
+package attribution
 
 import (
 	"slices"
