@@ -7,6 +7,8 @@
 #
 #   ARCHS   the processors to build for  (amd64 arm64)
 #   IMAGES  no leaves out the images, where there is no docker or podman  (yes)
+#   KEY     the private SSH key that signs the checksums, and with them every file; its
+#           public key is beside it, as KEY.pub  (none: they are not signed)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 version=${1:?"usage: distribution/release.sh VERSION"}
@@ -22,6 +24,9 @@ said() { echo "release: $* ($((SECONDS / 60)) min)"; }
 [[ $version =~ ^[0-9]+\.[0-9]+\.[0-9]+(-rc\.[0-9]+)?$ ]] || fail "VERSION is $version; it must be like 0.1.0 or 0.2.0-rc.1"
 [ -z "$(git status --porcelain)" ] || fail "there are changes that are not committed; git status lists them"
 ! git rev-parse --quiet --verify "refs/tags/v$version" >/dev/null || fail "the tag v$version exists"
+if [ -n "${KEY:-}" ]; then
+	KEY=$(realpath "$KEY") && [ -r "$KEY" ] && [ -r "$KEY.pub" ] || fail "KEY is $KEY; it must name a private SSH key beside its .pub"
+fi
 unreleased=$(sed -n '/^## Unreleased$/,/^## [0-9]/p' CHANGELOG.md | sed '/^## /d')
 [ -n "${unreleased//[[:space:]]/}" ] || fail "CHANGELOG.md has nothing under \"## Unreleased\""
 for arch in $archs; do
@@ -96,9 +101,13 @@ fi
 	sed -n '/^## Upgrade$/,/^## /p' docs/operations.md | sed '/^## /d'
 } >"$out/RELEASE.md"
 (cd "$out" && sha256sum -- * >SHA256SUMS)
+if [ -n "${KEY:-}" ]; then
+	ssh-keygen -q -Y sign -f "$KEY" -n file "$out/SHA256SUMS"
+	said "signed"
+fi
 
 cd "$repository"
-GOWORK=off go test -C e2e -count=1 -timeout 20m ./release/... -dist "$out" -source "$source" -version "$version" -archs "${archs// /,}" -images="$([ "${IMAGES:-yes}" = no ] && echo false || echo true)"
+GOWORK=off go test -C e2e -count=1 -timeout 20m ./release/... -dist "$out" -source "$source" -version "$version" -archs "${archs// /,}" -key "${KEY:+$KEY.pub}" -images="$([ "${IMAGES:-yes}" = no ] && echo false || echo true)"
 said "checked"
 du -h --apparent-size "$out"/*
 cat <<END

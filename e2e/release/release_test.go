@@ -26,6 +26,7 @@ var (
 	source  = flag.String("source", "", "clone with the release's commit and tags")
 	version = flag.String("version", "", "version of the release, such as 0.1.0")
 	archs   = flag.String("archs", "amd64,arm64", "processors that the release is for")
+	key     = flag.String("key", "", "public key of the signature; empty if the release has none")
 	images  = flag.Bool("images", true, "whether the release has images")
 )
 
@@ -66,6 +67,9 @@ func TestFiles(t *testing.T) {
 	if *images {
 		wanted = append(wanted, image("otelcol-ml"), image("otelcol-ml-agent"))
 	}
+	if *key != "" {
+		wanted = append(wanted, "SHA256SUMS.sig")
+	}
 	var found []string
 	entries, err := os.ReadDir(*dist)
 	require.NoError(t, err)
@@ -77,7 +81,7 @@ func TestFiles(t *testing.T) {
 
 	sums, err := os.ReadFile(filepath.Join(*dist, "SHA256SUMS"))
 	require.NoError(t, err)
-	summed := []string{"SHA256SUMS"}
+	summed := slices.DeleteFunc(slices.Clone(found), func(name string) bool { return !strings.HasPrefix(name, "SHA256SUMS") })
 	for line := range strings.Lines(string(sums)) {
 		_, name, ok := strings.Cut(strings.TrimSpace(line), "  ")
 		require.True(t, ok, line)
@@ -86,6 +90,27 @@ func TestFiles(t *testing.T) {
 	slices.Sort(summed)
 	assert.Equal(t, found, summed)
 	output(t, *dist, "sha256sum", "--check", "--quiet", "SHA256SUMS")
+}
+
+// The checksums are signed by the key, and others are not. The commands are those of
+// docs/install.md.
+func TestSignature(t *testing.T) {
+	if *key == "" {
+		t.Skip("the release is not signed: distribution/release.sh signs it with KEY")
+	}
+	public, err := os.ReadFile(*key)
+	require.NoError(t, err)
+	signers := filepath.Join(t.TempDir(), "signers")
+	require.NoError(t, os.WriteFile(signers, append([]byte("otelcol-ml "), public...), 0o600))
+	sums := filepath.Join(*dist, "SHA256SUMS")
+	verify := fmt.Sprintf("ssh-keygen -Y verify -f '%s' -I otelcol-ml -n file -s '%s.sig' < ", signers, sums)
+	output(t, *dist, "sh", "-c", verify+"'"+sums+"'")
+	changed := filepath.Join(t.TempDir(), "SHA256SUMS")
+	text, err := os.ReadFile(sums)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(changed, append(text, '\n'), 0o600))
+	code, _ := harness.Run(t, harness.Command{Name: "sh", Path: "sh", Args: []string{"-c", verify + "'" + changed + "'"}}, limit)
+	assert.NotZero(t, code)
 }
 
 // packaged is the version as packages have it: a release candidate sorts before its release.
