@@ -19,12 +19,12 @@ import (
 // Ranks usually save at the same time. Whichever order they are in, the problem names the
 // same one: else its record, its host and its steps change from emission to emission.
 func TestCheckpointsThatAreEquallyOverdue(t *testing.T) {
-	late := func(name string, last time.Duration) runs.Rank {
-		r := runs.Rank{Name: name, Host: "host-" + name}
+	late := func(name string, last time.Duration) *runs.Rank {
+		r := &runs.Rank{Name: name, Host: "host-" + name}
 		r.Saves.Regular, r.Saves.Late, r.Saves.Missed.Last = true, true, last
 		return r
 	}
-	all := []runs.Rank{late("2", time.Hour), late("0", time.Hour), late("1", time.Hour), late("3", 2*time.Hour)}
+	all := []*runs.Rank{late("2", time.Hour), late("0", time.Hour), late("1", time.Hour), late("3", 2*time.Hour)}
 	for range all {
 		all = append(all[1:], all[0])
 		var found []problem.Problem

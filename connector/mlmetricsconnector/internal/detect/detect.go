@@ -93,8 +93,8 @@ func measured(value float64, unit string) problem.Measure {
 
 // hold adds the GPUs of a run, and who holds them.
 func hold(p *problem.Problem, r *runs.Run) {
-	for i := range r.GPUs.All[:min(len(r.GPUs.All), problem.MaxHeld)] {
-		p.Held = append(p.Held, r.GPUs.All[i].Key)
+	for _, g := range r.GPUs.All[:min(len(r.GPUs.All), problem.MaxHeld)] {
+		p.Held = append(p.Held, g.Key)
 	}
 	if len(r.GPUs.All) > 0 {
 		p.Holder = r.GPUs.All[0].Owner

@@ -129,8 +129,7 @@ func throttles(s *State, r *runs.Run, before gpus.Key) (found *gpus.State, all i
 	if r.Steps.Longer.IsZero() || s.Now.Sub(r.Steps.Longer) < s.Limits.Stall {
 		return nil, 0
 	}
-	for i := range r.GPUs.All {
-		g := &r.GPUs.All[i]
+	for _, g := range r.GPUs.All {
 		since := g.ThrottledSince.Sub(r.Steps.Longer)
 		if len(g.Throttled) == 0 || since < -throttledBefore || since > throttledAfter {
 			continue
@@ -211,8 +210,7 @@ func (s *State) worked(w *gpus.HeldBy, host *gpus.SilentHost, of []*runs.Run) bo
 	}
 	works, goesOn := false, false
 	for _, r := range of {
-		for i := range r.Ranks {
-			rank := &r.Ranks[i]
+		for _, rank := range r.Ranks {
 			goesOn = goesOn || rank.Last.Stepped.After(host.Noticed)
 			if w.Owner.Rank != "" && rank.Name != "" && rank.Name != w.Owner.Rank {
 				continue

@@ -113,8 +113,8 @@ func (l *Lemons) see(s *State, r *runs.Run) {
 			}
 		}
 	}
-	for i := range r.Ranks {
-		if rank := &r.Ranks[i]; rank.Moved && at[rank.Name] != "" && !hosts[rank.Host] {
+	for _, rank := range r.Ranks {
+		if rank.Moved && at[rank.Name] != "" && !hosts[rank.Host] {
 			left[rank.Host] = true
 		}
 	}

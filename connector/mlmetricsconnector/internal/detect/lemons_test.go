@@ -78,9 +78,9 @@ func (f *fleet) begin(who string, hosts []string, lasts time.Duration) *trained 
 	}}
 	for i, host := range hosts {
 		for n := range 2 {
-			rank := runs.Rank{Name: strconv.Itoa(2*i + n), Host: host, State: runs.Running, Since: f.now}
+			rank := &runs.Rank{Name: strconv.Itoa(2*i + n), Host: host, State: runs.Running, Since: f.now}
 			r.Ranks = append(r.Ranks, rank)
-			r.GPUs.All = append(r.GPUs.All, gpus.State{Key: gpus.Key{Host: host, ID: "GPU-" + host + strconv.Itoa(n)}, Owner: gpus.Owner{Service: "train-" + who, UserID: who, Rank: rank.Name}})
+			r.GPUs.All = append(r.GPUs.All, &gpus.State{Key: gpus.Key{Host: host, ID: "GPU-" + host + strconv.Itoa(n)}, Owner: gpus.Owner{Service: "train-" + who, UserID: who, Rank: rank.Name}})
 		}
 	}
 	if f.pace != nil {
@@ -111,10 +111,10 @@ func (r *trained) moves(rank int, to string) {
 	from := r.Ranks[rank].Host
 	for i := range r.Ranks {
 		if r.Ranks[i].Host == from {
-			moved := r.Ranks[i]
+			moved := *r.Ranks[i]
 			moved.Moved = true
 			r.Ranks[i].Host = to
-			r.Ranks = append(r.Ranks, moved)
+			r.Ranks = append(r.Ranks, &moved)
 		}
 	}
 }

@@ -25,9 +25,8 @@ func faultEvidence(p *problem.Problem, s *State, r *runs.Run) {
 		hosts[rank.Host] = true
 	}
 	held := make(map[gpus.Key]bool)
-	for i := range r.GPUs.All {
-		key := r.GPUs.All[i].Key
-		hosts[key.Host], held[key] = true, true
+	for _, g := range r.GPUs.All {
+		hosts[g.Host], held[g.Key] = true, true
 	}
 	var evidence []string
 	for _, host := range slices.Sorted(maps.Keys(hosts)) {

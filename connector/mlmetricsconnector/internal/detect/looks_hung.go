@@ -50,14 +50,14 @@ func hung(s *State, r *runs.Run, report func(problem.Problem)) {
 	}
 	asOf := r.GPUs.AsOf(s.Now)
 	silent := asOf.Sub(r.Since)
-	all := slices.Clone(r.GPUs.All)
-	if !stepped {
-		// The GPUs may have waited from the beginning, so that their highest power
-		// says nothing.
-		for i := range all {
-			all[i].High = max(all[i].High, all[i].PowerLimit)
+	all := mlattr.Mapped(r.GPUs.All, func(g *gpus.State) *gpus.State {
+		is := *g
+		if !stepped {
+			// It may have waited from the beginning, so that its highest power says nothing.
+			is.High = max(is.High, is.PowerLimit)
 		}
-	}
+		return &is
+	})
 	counts, spinning, strained := activities(all, asOf.Add(-patience/2))
 	if stepped {
 		known := len(all) - counts[gpus.ActivityUnknown]
@@ -111,8 +111,7 @@ func lastRead(r *runs.Run) string { return "its GPUs were last read at " + clock
 func suspect(s *State, r *runs.Run) bool {
 	var last []ranks.Last
 	sends := false
-	for i := range r.Ranks {
-		rank := &r.Ranks[i]
+	for _, rank := range r.Ranks {
 		if silent := s.GPUs.Hosts[rank.Host].Silent != nil; rank.Missing || !rank.Moved && (silent || rank.State == runs.Failed) {
 			return true
 		}
@@ -128,9 +127,8 @@ func suspect(s *State, r *runs.Run) bool {
 
 // activities counts GPUs by what they do, those that spin in a collective, and those that
 // have worked since a time.
-func activities(of []gpus.State, since time.Time) (counts [gpus.Works + 1]int, spinning, worked int) {
-	for i := range of {
-		g := &of[i]
+func activities(of []*gpus.State, since time.Time) (counts [gpus.Works + 1]int, spinning, worked int) {
+	for _, g := range of {
 		if counts[g.Activity()]++; g.Worked.After(since) {
 			worked++
 		} else if g.Spins() {
@@ -141,11 +139,11 @@ func activities(of []gpus.State, since time.Time) (counts [gpus.Works + 1]int, s
 }
 
 // gpuEvidence says what the GPUs of a stalled run do.
-func gpuEvidence(of []gpus.State, counts [gpus.Works + 1]int) (evidence []string) {
+func gpuEvidence(of []*gpus.State, counts [gpus.Works + 1]int) (evidence []string) {
 	var use, power, high [len(counts)]float64
-	for i := range of {
-		does := of[i].Activity()
-		use[does], power[does], high[does] = use[does]+of[i].Utilization, power[does]+of[i].Power, high[does]+of[i].High
+	for _, g := range of {
+		does := g.Activity()
+		use[does], power[does], high[does] = use[does]+g.Utilization, power[does]+g.Power, high[does]+g.High
 	}
 	for _, is := range [...]struct {
 		does            gpus.Activity
@@ -176,8 +174,7 @@ func rankEvidence(p *problem.Problem, r *runs.Run, stepped bool) (first *runs.Ra
 	var all []*runs.Rank
 	var last []ranks.Last
 	var saved time.Time
-	for i := range r.Ranks {
-		rank := &r.Ranks[i]
+	for _, rank := range r.Ranks {
 		if rank.Saves.Last.After(saved) {
 			saved = rank.Saves.Last
 		}

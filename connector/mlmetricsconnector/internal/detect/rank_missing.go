@@ -24,7 +24,7 @@ const doubtFor = 6
 func missing(s *State, r *runs.Run, report func(problem.Problem)) {
 	m := &r.Members
 	stopped := slices.DeleteFunc(slices.Clone(m.Stopped), func(i int) bool {
-		rank := &r.Ranks[i]
+		rank := r.Ranks[i]
 		read := s.GPUs.Hosts[rank.Host].Read
 		// If only a few go on, the run ends, and they are the last ones.
 		if read && (r.GPUs.Released || !m.Few || works(r, rank)) {
@@ -53,8 +53,7 @@ func missing(s *State, r *runs.Run, report func(problem.Problem)) {
 // its own GPU does, or as many of its host as the run has ranks there.
 func works(r *runs.Run, rank *runs.Rank) bool {
 	busy, there := 0, 0
-	for i := range r.GPUs.All {
-		g := &r.GPUs.All[i]
+	for _, g := range r.GPUs.All {
 		if g.Host != rank.Host {
 			continue
 		}
@@ -75,15 +74,14 @@ func works(r *runs.Run, rank *runs.Rank) bool {
 
 // holds reports whether a rank still holds a GPU of its own.
 func holds(r *runs.Run, rank *runs.Rank) bool {
-	return slices.ContainsFunc(r.GPUs.All, func(g gpus.State) bool { return g.Host == rank.Host && g.Rank == rank.Name })
+	return slices.ContainsFunc(r.GPUs.All, func(g *gpus.State) bool { return g.Host == rank.Host && g.Rank == rank.Name })
 }
 
 // neverSent returns the ranks that have never sent, once the run's first step is
 // overdue and while the run sends.
 func neverSent(s *State, r *runs.Run) (since time.Time, n int, lowest []int) {
 	present := false
-	for i := range r.Ranks {
-		rank := &r.Ranks[i]
+	for i, rank := range r.Ranks {
 		if since.IsZero() || rank.Since.Before(since) {
 			since = rank.Since
 		}
@@ -98,9 +96,9 @@ func neverSent(s *State, r *runs.Run) (since time.Time, n int, lowest []int) {
 
 // describeStopped describes ranks that have stopped.
 func describeStopped(p *problem.Problem, r *runs.Run, stopped []int) {
-	first := &r.Ranks[stopped[0]]
+	first := r.Ranks[stopped[0]]
 	for _, i := range stopped {
-		rank := &r.Ranks[i]
+		rank := r.Ranks[i]
 		if rank.Alive.Before(first.Alive) {
 			first = rank
 		}

@@ -157,8 +157,8 @@ func grows(_ *State, r *runs.Run, report func(problem.Problem)) {
 		return
 	}
 	var first *gpus.State
-	for i := range r.GPUs.All {
-		if g := &r.GPUs.All[i]; g.Grows && (first == nil || g.Memory.Left < first.Memory.Left) {
+	for _, g := range r.GPUs.All {
+		if g.Grows && (first == nil || g.Memory.Left < first.Memory.Left) {
 			first = g
 		}
 	}

@@ -94,8 +94,8 @@ func describeSlow(s *State, r *runs.Run, b *behind, since time.Time, form string
 	phaseEvidence(&p, r)
 	slowRanks(&p, r, b)
 	var reasons []string
-	for i := range r.GPUs.All {
-		reasons = append(reasons, r.GPUs.All[i].Throttled...)
+	for _, g := range r.GPUs.All {
+		reasons = append(reasons, g.Throttled...)
 	}
 	if len(reasons) > 0 {
 		slices.Sort(reasons)

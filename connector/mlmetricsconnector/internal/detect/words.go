@@ -44,8 +44,8 @@ func nameOf(r *runs.Run, rank *runs.Rank) string {
 // on its host, the only one there, or nil.
 func gpuOf(r *runs.Run, rank *runs.Rank) (of *gpus.State) {
 	nameless := 0
-	for i := range r.GPUs.All {
-		switch g := &r.GPUs.All[i]; {
+	for _, g := range r.GPUs.All {
+		switch {
 		case g.Host != rank.Host:
 		case g.Rank == "":
 			of, nameless = g, nameless+1
@@ -53,7 +53,7 @@ func gpuOf(r *runs.Run, rank *runs.Rank) (of *gpus.State) {
 			return g
 		}
 	}
-	others := func(other runs.Rank) bool { return other.Host == rank.Host && other.Name != rank.Name }
+	others := func(other *runs.Rank) bool { return other.Host == rank.Host && other.Name != rank.Name }
 	if nameless != 1 || slices.ContainsFunc(r.Ranks, others) {
 		return nil
 	}
@@ -63,8 +63,8 @@ func gpuOf(r *runs.Run, rank *runs.Rank) (of *gpus.State) {
 // present returns the ranks of a run that have not moved to another host.
 func present(r *runs.Run) iter.Seq[*runs.Rank] {
 	return func(yield func(*runs.Rank) bool) {
-		for i := range r.Ranks {
-			if rank := &r.Ranks[i]; !rank.Moved && !yield(rank) {
+		for _, rank := range r.Ranks {
+			if !rank.Moved && !yield(rank) {
 				return
 			}
 		}

@@ -82,7 +82,7 @@ type Used struct {
 	// Use is what it has of those that are read, nil if it has none. All has each of them in
 	// the order of their hosts and ids, of a silent host as it was last.
 	Use *Use
-	All []State
+	All []*State
 	// Read is when the GPUs that it holds, or held within 5 minutes, were last read, also
 	// those without an id.
 	Read time.Time
@@ -304,11 +304,11 @@ func (f *Fleet) add(to *Facts, g *gpu, h *holder) {
 	if h.Run == "" {
 		return
 	}
-	var state State
+	var state *State
 	if h.holds() {
 		state = g.state(h)
 		if g.holding == 1 {
-			g.forecast(&state, h)
+			g.forecast(state, h)
 		}
 	}
 	for _, run := range f.runsOf(Run{h.Run, h.service}) {

@@ -177,9 +177,9 @@ func (g *gpu) forecast(state *State, by *holder) {
 }
 
 // state returns what is known of a GPU that a workload holds.
-func (g *gpu) state(h *holder) State {
+func (g *gpu) state(h *holder) *State {
 	s := &g.signals
-	state := State{
+	state := &State{
 		Key: g.Key, Owner: h.owner, Index: g.index, Model: g.model, PID: h.pid,
 		Limit: g.values[gpupoint.MemoryLimit].value, PowerLimit: g.values[gpupoint.PowerLimit].value,
 	}

@@ -293,12 +293,12 @@ func (c *clock) lastHeard() time.Time {
 
 // advance returns the updates of the rank's series, and what the rank shows about
 // its run. known is false for a rank of which nothing is known yet.
-func (c *clock) advance(limits Timeouts, held gpus.Held, e *Emission) (updates []streams.Update, rank Rank, known bool) {
+func (c *clock) advance(limits Timeouts, held gpus.Held, e *Emission) (updates []streams.Update, rank *Rank, known bool) {
 	now := e.Now
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.lastHeard().IsZero() {
-		return c.take(now), Rank{Seen: now}, false // its first span is about to be added
+		return c.take(now), &Rank{Seen: now}, false // its first span is about to be added
 	}
 	until := c.settled
 	c.settled = c.Newest()
@@ -327,8 +327,8 @@ func (c *clock) advance(limits Timeouts, held gpus.Held, e *Emission) (updates [
 }
 
 // report returns what the rank shows about its run since the previous call.
-func (c *clock) report(state State, now time.Time) Rank {
-	rank := Rank{
+func (c *clock) report(state State, now time.Time) *Rank {
+	rank := &Rank{
 		Name: c.Key.Run.Rank, Host: c.Key.Run.Host, State: state, Since: c.since, Alive: c.arrived, Seen: c.lastHeard(),
 		Speed:  c.speed(),
 		Breaks: Breaks{Patience: c.patience(), Pause: c.pause, Resumed: c.resumed, Silences: c.silences},

@@ -203,7 +203,7 @@ func (c *Clocks) Advance(store *streams.Store, e *Emission) (all []*Run, owners 
 		standings[run] = max(standings[run], rank.State.standing(held.Now))
 		c.learn(run.Resource, rank.Silences)
 		of := shared.Entry(c.runs, run, func() *Run { return &Run{Key: run} })
-		if of.add(&rank, e.Now); len(of.Ranks) == 1 {
+		if of.add(rank, e.Now); len(of.Ranks) == 1 {
 			all = append(all, of)
 		}
 	}

@@ -122,8 +122,7 @@ func (r *Run) compareSteps() {
 // were until they have one.
 func (r *Run) stepTimes() pace.StepTimes {
 	var recents, newests, usuals, shifts, earlier []float64
-	for i := range r.Ranks {
-		rank := &r.Ranks[i]
+	for _, rank := range r.Ranks {
 		switch {
 		case rank.Missing:
 		case rank.Moved && rank.Steps.Usual > 0 && (r.Members.World == 0 || rank.Program.World == int64(r.Members.World)):
@@ -155,8 +154,7 @@ func (r *Run) shift(change func(*Rank) *pace.Shift) (of pace.Shift) {
 	}
 	var usual, now, lasted []float64
 	ranks := 0
-	for i := range r.Ranks {
-		rank := &r.Ranks[i]
+	for _, rank := range r.Ranks {
 		if rank.Missing || rank.Moved || rank.Steps.Recent == 0 {
 			continue
 		}
@@ -180,8 +178,8 @@ func (r *Run) LongerSince(times float64) time.Time { return r.longerSince(times,
 // longerSince does so. keep reports whether to keep what their phases took before.
 func (r *Run) longerSince(times float64, keep bool) time.Time {
 	lasted := make([]float64, 0, len(r.Ranks))
-	for i := range r.Ranks {
-		if rank := &r.Ranks[i]; !rank.Moved && rank.Steps.Recent > 0 {
+	for _, rank := range r.Ranks {
+		if !rank.Moved && rank.Steps.Recent > 0 {
 			lasted = append(lasted, rank.clock.slowFor(r.Steps.Times.Usual, times, keep).Seconds())
 		}
 	}
@@ -191,7 +189,7 @@ func (r *Run) longerSince(times float64, keep bool) time.Time {
 // Excluded returns what was left out of the comparison of steps.
 func (r *Run) Excluded() (names []string) {
 	for i, name := range exclusionNames {
-		if slices.ContainsFunc(r.Ranks, func(rank Rank) bool { return rank.Without[i] }) {
+		if slices.ContainsFunc(r.Ranks, func(rank *Rank) bool { return rank.Without[i] }) {
 			names = append(names, name)
 		}
 	}

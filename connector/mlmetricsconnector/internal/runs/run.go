@@ -17,7 +17,7 @@ import (
 // Run is what is known of a run at an emission. It is not safe for concurrent use.
 type Run struct {
 	Key   streams.RunKey
-	Ranks []Rank
+	Ranks []*Rank
 	// State is the state of the run, the worst of its ranks, Since its beginning.
 	State State
 	Since time.Time
@@ -85,7 +85,7 @@ func (r *Run) add(rank *Rank, now time.Time) {
 		r.launched.restarts.add(begun, now)
 		r.launched.Attempted += begun
 	}
-	r.Ranks = append(r.Ranks, *rank)
+	r.Ranks = append(r.Ranks, rank)
 }
 
 // settle determines what the ranks show of the run, and adds its series.
@@ -100,8 +100,8 @@ func (r *Run) settle(e *Emission, to *streams.Batch) {
 	r.Interval = time.Duration(r.stepTimes().Recent * float64(time.Second))
 	addUse(to, r.GPUs.Use)
 	r.move()
-	for i := range r.Ranks {
-		if rank := &r.Ranks[i]; !rank.Moved {
+	for _, rank := range r.Ranks {
+		if !rank.Moved {
 			r.window.Add(&rank.spent, e.Now)
 		}
 	}
@@ -121,13 +121,12 @@ func (r *Run) settle(e *Emission, to *streams.Batch) {
 // rank is where its newest span came from.
 func (r *Run) move() {
 	newest := make(map[string]time.Time, len(r.Ranks))
-	for i := range r.Ranks {
-		if rank := &r.Ranks[i]; rank.Alive.After(newest[rank.Name]) {
+	for _, rank := range r.Ranks {
+		if rank.Alive.After(newest[rank.Name]) {
 			newest[rank.Name] = rank.Alive
 		}
 	}
-	for i := range r.Ranks {
-		rank := &r.Ranks[i]
+	for _, rank := range r.Ranks {
 		rank.Moved = rank.Name != "" && rank.Alive.Before(newest[rank.Name])
 	}
 }
@@ -137,8 +136,7 @@ func (r *Run) count(now time.Time) {
 	m := Members{All: make([]ranks.Rank, len(r.Ranks))}
 	var newest time.Time
 	someSend := false
-	for i := range r.Ranks {
-		rank := &r.Ranks[i]
+	for _, rank := range r.Ranks {
 		someSend = someSend || rank.Program.SomeSend
 		if rank.Program.World > 0 && rank.Alive.After(newest) {
 			newest, m.World = rank.Alive, int(rank.Program.World)
@@ -150,8 +148,8 @@ func (r *Run) count(now time.Time) {
 			r.grown = now
 		}
 	}
-	for i := range r.Ranks {
-		m.All[i] = r.Ranks[i].member(m.World, r.launched.Attempts.Number)
+	for i, rank := range r.Ranks {
+		m.All[i] = rank.member(m.World, r.launched.Attempts.Number)
 		if !m.All[i].Gone {
 			m.Expected++
 			if !m.All[i].Silent {
@@ -183,8 +181,7 @@ func (r *Rank) expected(grown, now time.Time) bool {
 func (r *Run) settleState(e *Emission) {
 	state, first := Ended, r.Since.IsZero()
 	var since, alive time.Time
-	for i := range r.Ranks {
-		rank := &r.Ranks[i]
+	for _, rank := range r.Ranks {
 		if rank.Moved || rank.Missing || rank.expected(r.grown, e.Now) {
 			continue
 		}
@@ -253,8 +250,8 @@ func (r *Run) addSteps(to *streams.Batch) {
 	if times.Usual > 0 {
 		to.Value(series.RunStepTime, times.Usual, mlattr.WindowUsual)
 	}
-	for i := range r.Ranks {
-		if rank := &r.Ranks[i]; !rank.Moved {
+	for _, rank := range r.Ranks {
+		if !rank.Moved {
 			tokens = max(tokens, rank.Program.Tokens)
 		}
 	}
@@ -280,10 +277,9 @@ func addUse(to *streams.Batch, use *gpus.Use) {
 // LastStep returns how many steps the ranks have taken, as many as the first of them, and
 // when the last one arrived.
 func (r *Run) LastStep() (steps int64, at time.Time) {
-	for i := range r.Ranks {
-		last := &r.Ranks[i].Last
-		if steps = max(steps, last.Steps); last.Stepped.After(at) {
-			at = last.Stepped
+	for _, rank := range r.Ranks {
+		if steps = max(steps, rank.Last.Steps); rank.Last.Stepped.After(at) {
+			at = rank.Last.Stepped
 		}
 	}
 	return steps, at
@@ -292,8 +288,8 @@ func (r *Run) LastStep() (steps int64, at time.Time) {
 // Attempts returns how many attempts of the run were seen.
 func (r *Run) Attempts() int64 {
 	attempts := r.launched.Attempted + 1
-	for i := range r.Ranks {
-		attempts = max(attempts, r.Ranks[i].attempt.Attempted)
+	for _, rank := range r.Ranks {
+		attempts = max(attempts, rank.attempt.Attempted)
 	}
 	return attempts
 }
@@ -302,8 +298,8 @@ func (r *Run) Attempts() int64 {
 // attempts within a time; ok is false if none has.
 func (r *Run) Loops(within time.Duration, now time.Time) (since time.Time, ok bool) {
 	all := []restarts{r.launched.restarts}
-	for i := range r.Ranks {
-		all = append(all, r.Ranks[i].attempt.restarts)
+	for _, rank := range r.Ranks {
+		all = append(all, rank.attempt.restarts)
 	}
 	for i := range all {
 		if first := all[i].first(); !first.IsZero() && now.Sub(first) <= within {
