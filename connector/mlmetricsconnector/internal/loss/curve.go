@@ -107,7 +107,7 @@ type usual struct {
 type highs struct {
 	newest [highAmong]observation
 	high   uint32
-	spike  *Spike
+	spike  *Found
 }
 
 // divergence is how far the loss is above its best level: best is the lowest median,
@@ -149,14 +149,18 @@ type repetition struct {
 // is unknown.
 type rates struct{ rate, rateOfBlock float64 }
 
-// Spike is a loss that was far above those before it.
-type Spike struct {
-	// Onset is the arrival of the first high loss.
+// Found is what the losses of a run show: a spike, that they have diverged or frozen, or that
+// some are NaN or infinite.
+type Found struct {
+	// Onset is the arrival of the first loss that shows it.
 	Onset time.Time
-	// Loss is the highest one, Usual the median of the Count losses before.
-	Loss, Usual float64
-	Count       int64
-	// Spreads is how far it is above, in spreads.
+	// Value is the highest loss of a spike, the median of the newest block of a loss that has
+	// diverged, the frozen loss, or the number of those that are not finite. Usual is the
+	// median before a spike, or the best one before it has diverged, else NaN.
+	Value, Usual float64
+	// Count is how many losses Usual is of, or else Value.
+	Count int64
+	// Spreads is how far a spike is above Usual, in spreads.
 	Spreads float64
 }
 
@@ -240,10 +244,10 @@ func (c *Curve) judge(o observation, x float64) {
 		return
 	}
 	c.ownSpikes.add(above)
-	spike := &Spike{Usual: c.unscale(c.center), Count: int64(min(c.blocks, usualBlocks)) * blockSize}
+	spike := &Found{Usual: c.unscale(c.center), Count: int64(min(c.blocks, usualBlocks)) * blockSize}
 	for age := range highAmong {
 		if c.high>>age&1 != 0 {
-			spike.Onset, spike.Loss = c.newest[age].at, max(spike.Loss, c.newest[age].loss)
+			spike.Onset, spike.Value = c.newest[age].at, max(spike.Value, c.newest[age].loss)
 		}
 	}
 	spike.Spreads = above / c.spread
@@ -328,28 +332,19 @@ func (c *Curve) Restart() {
 }
 
 // TakeSpike returns a spike since the last call, or nil.
-func (c *Curve) TakeSpike() *Spike {
+func (c *Curve) TakeSpike() *Found {
 	spike := c.spike
 	c.spike = nil
 	return spike
 }
 
-// Divergence is a loss that rose above its best level and stays there.
-type Divergence struct {
-	Onset time.Time
-	// Loss is the median of the newest block of Count losses, Best that of the best
-	// one.
-	Loss, Best float64
-	Count      int64
-}
-
-// Diverged returns how the loss has diverged, nil if it has not.
-func (c *Curve) Diverged() *Divergence {
+// Diverged returns how the loss rose above its best level, where it stays, or nil.
+func (c *Curve) Diverged() *Found {
 	if c.diverged.IsZero() {
 		return nil
 	}
 	newest := c.medians[(c.blocks-1)%usualBlocks]
-	return &Divergence{c.diverged, c.unscale(newest), c.unscale(c.best), blockSize}
+	return &Found{Onset: c.diverged, Value: c.unscale(newest), Usual: c.unscale(c.best), Count: blockSize}
 }
 
 // repeat counts equal losses in a row.
@@ -366,20 +361,13 @@ func (c *Curve) repeat(value float64, now time.Time) {
 	c.last, c.same, c.since = value, 0, now
 }
 
-// Frozen is a loss that is exactly the same in each of the newest Count steps.
-type Frozen struct {
-	Since time.Time
-	Loss  float64
-	Count int64
-}
-
-// Frozen returns since when the loss does not change any more, nil if it does, or if it
+// Frozen returns since when the loss is exactly the same in each step, nil if it is not, or if it
 // often stayed the same before, as one that is rounded.
-func (c *Curve) Frozen() *Frozen {
+func (c *Curve) Frozen() *Found {
 	if c.same < frozenFor || c.compared < frozenFor || c.equal > seldomEqual*c.compared {
 		return nil
 	}
-	return &Frozen{c.since, c.last, c.same + 1}
+	return &Found{Onset: c.since, Value: c.last, Usual: math.NaN(), Count: c.same + 1}
 }
 
 // AddNonfinite adds a loss of another rank that is NaN or infinite.
@@ -390,15 +378,9 @@ func (c *Curve) AddNonfinite(at int64, now time.Time) {
 	c.addNonfinite(now)
 }
 
-// Nonfinite are losses that are NaN or infinite.
-type Nonfinite struct {
-	Since time.Time
-	// Count is how many of the newest Of are.
-	Count, Of int
-}
-
-// Nonfinite returns them while the newest two are, or 3 of the newest 20, else nil.
-func (c *Curve) Nonfinite() *Nonfinite {
+// Nonfinite returns losses that are NaN or infinite while the newest two are, or 3 of the
+// newest 20, else nil.
+func (c *Curve) Nonfinite() *Found {
 	newest := c.nonfinite & (1<<nonfiniteAmong - 1)
 	n := bits.OnesCount32(newest)
 	if n == 0 {
@@ -407,5 +389,5 @@ func (c *Curve) Nonfinite() *Nonfinite {
 	if n < nonfiniteOf && newest&3 != 3 {
 		return nil
 	}
-	return &Nonfinite{c.broken, n, int(min(c.count, nonfiniteAmong))}
+	return &Found{Onset: c.broken, Value: float64(n), Usual: math.NaN(), Count: min(c.count, nonfiniteAmong)}
 }

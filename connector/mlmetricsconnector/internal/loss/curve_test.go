@@ -16,7 +16,7 @@ import (
 type training struct {
 	loss.Curve
 	step     int
-	spikes   []loss.Spike
+	spikes   []loss.Found
 	diverged int
 }
 
@@ -117,7 +117,7 @@ func TestASpike(t *testing.T) {
 	require.Len(t, c.spikes, 1)
 	spike := c.spikes[0]
 	assert.Equal(t, began, spike.Onset)
-	assert.InDelta(t, 6, spike.Loss, 0)
+	assert.InDelta(t, 6, spike.Value, 0)
 	assert.InDelta(t, 2, spike.Usual, 0.05)
 	assert.Equal(t, int64(256), spike.Count)
 	assert.Greater(t, spike.Spreads, 8.)
@@ -142,8 +142,8 @@ func TestDivergence(t *testing.T) {
 	d := c.Diverged()
 	require.NotNil(t, d)
 	assert.WithinRange(t, d.Onset, rose, rose.Add(500*time.Second))
-	assert.InDelta(t, 2, d.Best, 0.1)
-	assert.Greater(t, d.Loss, 4.)
+	assert.InDelta(t, 2, d.Usual, 0.1)
+	assert.Greater(t, d.Value, 4.)
 	steady(&c, r, 128, 2)
 	assert.Nil(t, c.Diverged())
 
@@ -182,7 +182,9 @@ func TestAFrozenLoss(t *testing.T) {
 		assert.Nil(t, c.Frozen())
 	}
 	c.add(2)
-	assert.Equal(t, &loss.Frozen{Since: since, Loss: 2, Count: 65}, c.Frozen())
+	frozen := c.Frozen()
+	require.NotNil(t, frozen)
+	assert.Equal(t, []any{since, 2.0, int64(65)}, []any{frozen.Onset, frozen.Value, frozen.Count})
 	steady(&c, r, 1, 2)
 	assert.Nil(t, c.Frozen())
 	for range 1000 {
@@ -223,7 +225,9 @@ func TestNonfinite(t *testing.T) {
 	assert.False(t, is(&c))
 	c.add(1)
 	c.Add(c.now().UnixNano(), math.NaN(), c.now())
-	assert.Equal(t, &loss.Nonfinite{Since: first, Count: 3, Of: 20}, c.Nonfinite())
+	bad := c.Nonfinite()
+	require.NotNil(t, bad)
+	assert.Equal(t, []any{first, 3.0, int64(20)}, []any{bad.Onset, bad.Value, bad.Count})
 	for range 20 {
 		c.add(1)
 	}
@@ -233,7 +237,7 @@ func TestNonfinite(t *testing.T) {
 	c.add(math.NaN())
 	again := c.Nonfinite()
 	require.NotNil(t, again)
-	assert.Equal(t, second, again.Since)
+	assert.Equal(t, second, again.Onset)
 
 	var first2 training
 	first2.add(math.NaN())

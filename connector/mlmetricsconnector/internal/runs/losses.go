@@ -49,10 +49,7 @@ type Loss struct {
 	Seen         time.Time
 	// Nonfinite are the newest ones that are NaN or infinite, Spike is a new one, and
 	// Diverged and Frozen last; nil means none.
-	Nonfinite *loss.Nonfinite
-	Frozen    *loss.Frozen
-	Spike     *loss.Spike
-	Diverged  *loss.Divergence
+	Nonfinite, Spike, Diverged, Frozen *loss.Found
 }
 
 // NewLosses returns Losses without runs.
