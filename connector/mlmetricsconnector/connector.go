@@ -123,7 +123,7 @@ func (c *metricsConnector) end(ctx context.Context) (err error) {
 	defer func() {
 		c.counts.ending.Store(true)
 		c.counts.changes.Add(1)
-		err = errors.Join(err, c.counts.Close(ctx), c.member.Shutdown(ctx))
+		err = errors.Join(err, c.counts.close(ctx), c.member.Shutdown(ctx))
 	}()
 	defer c.cancel()
 	close(c.stop)

@@ -1,11 +1,7 @@
 package mlmetricsconnector
 
 import (
-	"bytes"
-	"cmp"
 	"context"
-	"encoding/gob"
-	"encoding/json"
 	"sync/atomic"
 	"time"
 
@@ -17,11 +13,9 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/change"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/detect"
-	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/kept"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/points"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
-	"github.com/otelcol-ml/otelcol-ml/internal/shared/saved"
 )
 
 // instances is what the instances of one component id share.
@@ -38,7 +32,7 @@ type instances struct {
 	// until they are open again.
 	open, restored atomic.Pointer[[]problem.Entry]
 
-	kept.Keeping
+	keeping
 }
 
 var _ shared.Object = (*instances)(nil)
@@ -55,11 +49,6 @@ type member struct {
 	set connector.Settings
 	cfg *Config
 	shared.Use[*instances]
-}
-
-// placeOf returns where what the instances know is kept.
-func placeOf(set connector.Settings, cfg *Config) saved.Place {
-	return saved.Place{Kind: component.KindConnector, Owner: set.ID, Storage: cfg.Storage, Directory: cfg.StateDirectory}
 }
 
 func newMember(set connector.Settings, cfg *Config, registry *instancesByID) member {
@@ -82,60 +71,13 @@ func (i *instances) recording() *change.History {
 // anywhere.
 func (i *instances) restores() bool { return i.restored.Load() != nil && i.outlets.Any() }
 
-// saveInterval is the time between two saves of what is not counted.
-const saveInterval = time.Minute
-
 // Start loads what was kept over a restart.
 func (i *instances) Start(ctx context.Context, host component.Host) error {
-	return i.Load(ctx, host, placeOf(i.set, i.cfg), "", i, saveInterval, i.set.Logger)
+	return i.load(ctx, host, i.set, i.cfg, "", i, saveInterval)
 }
 
 // Shutdown saves a last time.
-func (i *instances) Shutdown(ctx context.Context) error { return i.Close(ctx) }
-
-// keptState is what the instances keep over restarts: what changes are compared with, the open
-// problems, and lemons. Problems are in the form of gob, which has NaN.
-type keptState struct {
-	History  json.RawMessage `json:"history"`
-	Problems []byte          `json:"problems,omitempty"`
-	Lemons   *detect.Lemons  `json:"lemons,omitempty"`
-}
-
-// Export returns them as JSON. If they are too much, it leaves out the problems and lemons.
-func (i *instances) Export() ([]byte, error) {
-	history, err := i.history.Export()
-	if err != nil {
-		return nil, err
-	}
-	var problems bytes.Buffer
-	if open := cmp.Or(i.open.Load(), i.restored.Load()); open != nil && len(*open) > 0 {
-		if err := gob.NewEncoder(&problems).Encode(*open); err != nil {
-			return nil, err
-		}
-	}
-	data, err := json.Marshal(keptState{history, problems.Bytes(), &i.lemons})
-	if len(data) > change.MaxKept {
-		return json.Marshal(keptState{History: history})
-	}
-	return data, err
-}
-
-// Import reads what Export wrote. It returns an error for anything else.
-func (i *instances) Import(data []byte) error {
-	in := keptState{Lemons: &i.lemons}
-	if err := json.Unmarshal(data, &in); err != nil {
-		return err
-	}
-	if len(in.Problems) > 0 {
-		var open []problem.Entry
-		if err := gob.NewDecoder(bytes.NewReader(in.Problems)).Decode(&open); err != nil {
-			return err
-		}
-		open = problem.Plausible(open)
-		defer i.restored.Store(&open)
-	}
-	return i.history.Import(in.History)
-}
+func (i *instances) Shutdown(ctx context.Context) error { return i.close(ctx) }
 
 // recorder sends the records of the instance that receives spans for metrics into
 // its own pipeline of logs. It reads no spans itself.
