@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/loss"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/ranks"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/runs"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
@@ -175,4 +177,173 @@ func grows(_ *State, r *runs.Run, report func(problem.Problem)) {
 	}
 	p.Next = "Record a snapshot of the allocator's memory: torch.cuda.memory._record_memory_history."
 	report(p)
+}
+
+// doubtFor is how many times its patience a rank may be silent whose host does
+// not report its GPUs: its telemetry may be cut off, as of a whole host. So is one that
+// still holds its GPU: it may have come to its end before the others.
+const doubtFor = 6
+
+// missing reports ranks that have stopped while the others go on, and ranks that have
+// never sent.
+func missing(s *State, r *runs.Run, report func(problem.Problem)) {
+	m := &r.Members
+	stopped := slices.DeleteFunc(slices.Clone(m.Stopped), func(i int) bool {
+		rank := r.Ranks[i]
+		read := s.GPUs.Hosts[rank.Host].Read
+		// If only a few go on, the run ends, and they are the last ones.
+		if read && (r.GPUs.Released || !m.Few || works(r, rank)) {
+			return true
+		}
+		return (!read || holds(r, rank)) && (m.Sending == 0 || s.Now.Sub(rank.Alive) < doubtFor*rank.Patience)
+	})
+	since, absent, lowest := neverSent(s, r)
+	if len(stopped) == 0 && absent == 0 {
+		return
+	}
+	p := of(r, mlattr.ProblemRankMissing)
+	p.Usual, p.Unit = float64(m.Expected), "{rank}"
+	if len(stopped) > 0 {
+		describeStopped(&p, r, stopped)
+	} else {
+		p.Onset, p.Rank, p.Value = since, strconv.Itoa(lowest[0]), float64(m.Expected-absent)
+		p.Evidence = []string{fmt.Sprintf("%d of %d ranks have never sent: %s", absent, m.World, listed(lowest))}
+		p.Next = "Read the launcher's log of rank " + p.Rank + "."
+	}
+	ncclEvidence(&p, r)
+	report(p)
+}
+
+// works reports whether a silent rank works, so that only its telemetry is missing:
+// its own GPU does, or as many of its host as the run has ranks there.
+func works(r *runs.Run, rank *runs.Rank) bool {
+	busy, there := 0, 0
+	for _, g := range r.GPUs.All {
+		if g.Host != rank.Host {
+			continue
+		}
+		is := g.Activity() == gpus.Works
+		if g.Rank == rank.Name {
+			return is
+		} else if is {
+			busy++
+		}
+	}
+	for other := range present(r) {
+		if other.Host == rank.Host {
+			there++
+		}
+	}
+	return busy >= there
+}
+
+// holds reports whether a rank still holds a GPU of its own.
+func holds(r *runs.Run, rank *runs.Rank) bool {
+	return slices.ContainsFunc(r.GPUs.All, func(g *gpus.State) bool { return g.Host == rank.Host && g.Rank == rank.Name })
+}
+
+// neverSent returns the ranks that have never sent, once the run's first step is
+// overdue and while the run sends.
+func neverSent(s *State, r *runs.Run) (since time.Time, n int, lowest []int) {
+	present := false
+	for i, rank := range r.Ranks {
+		if since.IsZero() || rank.Since.Before(since) {
+			since = rank.Since
+		}
+		present = present || !r.Members.All[i].Gone && (r.GPUs.Now || rank.State == runs.Running)
+	}
+	if r.Members.World < 2 || s.Limits.FirstStep <= 0 || s.Now.Sub(since) <= s.Limits.FirstStep || !present {
+		return since, 0, nil
+	}
+	n, lowest = ranks.Absent(r.Members.All, r.Members.World)
+	return since, n, lowest
+}
+
+// describeStopped describes ranks that have stopped.
+func describeStopped(p *problem.Problem, r *runs.Run, stopped []int) {
+	first := r.Ranks[stopped[0]]
+	for _, i := range stopped {
+		rank := r.Ranks[i]
+		if rank.Alive.Before(first.Alive) {
+			first = rank
+		}
+		if len(p.Evidence) < maxNamed {
+			text := nameOf(r, rank) + " last sent at " + clock(rank.Alive)
+			if phase := rank.Phase(); phase != "" {
+				text += ", after " + phase
+			}
+			p.Evidence = append(p.Evidence, text)
+		}
+	}
+	if more := len(stopped) - len(p.Evidence); more > 0 {
+		p.Evidence = append(p.Evidence, strconv.Itoa(more)+" more ranks have stopped")
+	}
+	p.Evidence = append(p.Evidence, "the others take steps")
+	p.Onset, p.Rank, p.Host = first.Alive, first.Name, first.Host
+	p.Value = p.Usual - float64(len(stopped))
+	p.Next = "See whether the process of " + nameOf(r, first) + " still runs, and whether its telemetry arrives."
+}
+
+// ncclEvidence adds what NCCL says about the ranks that the others wait for.
+func ncclEvidence(p *problem.Problem, r *runs.Run) {
+	for i := range r.Stuck[:min(len(r.Stuck), maxNamed)] {
+		_, name := nameOfStuck(r, &r.Stuck[i])
+		p.Evidence = append(p.Evidence, "NCCL: "+name+" "+r.Stuck[i].Reason())
+	}
+	if more := len(r.Stuck) - maxNamed; more > 0 {
+		p.Evidence = append(p.Evidence, fmt.Sprintf("NCCL: %s more", quantity(more, "rank", "ranks")))
+	}
+}
+
+// nameOfStuck returns a rank, nil if nothing else is known of it, and names it with its host,
+// else with the address that NCCL knows.
+func nameOfStuck(r *runs.Run, stuck *ranks.Stuck) (of *runs.Rank, name string) {
+	host := stuck.Address
+	for rank := range present(r) {
+		if rank.Name == stuck.Number {
+			of, host = rank, cmp.Or(rank.Host, stuck.Address)
+		}
+	}
+	return of, rankOn(stuck.Number, host)
+}
+
+// losses reports what the losses of runs that take steps show: one that is NaN or infinite,
+// has risen for a moment, has risen and stays there, or does not change any more.
+func losses(s *State, report func(problem.Problem)) {
+	for i := range s.Losses {
+		l := &s.Losses[i]
+		// The evidence is from the value, the usual one, the number of losses and the spreads.
+		for _, is := range [...]struct {
+			kind                       string
+			found                      *loss.Found
+			unit, rank, evidence, next string
+		}{
+			{mlattr.ProblemLossDiverged, l.Diverged, "1", l.Rank, "median loss %.4[1]g, at best %.4[2]g",
+				"Compare the learning rate and the data with those of the best step, and consider going back to its checkpoint."},
+			{mlattr.ProblemLossFrozen, l.Frozen, "1", l.Rank, "the newest %[3]d losses are all %.6[1]g",
+				"See whether the batches still change, and whether the optimizer skips its steps."},
+			{mlattr.ProblemLossSpike, l.Spike, "1", l.Rank, "loss %.4[1]g, %.4[2]g before: %.0[4]f times their spread above the median of %[3]d",
+				"Look at the batches and the gradient norm from this step on."},
+			{mlattr.ProblemNonfinite, l.Nonfinite, "{loss}", l.Broken, "%[1]v of the newest %[3]d losses are NaN or infinite",
+				"Stop the run, and go back to the last checkpoint before; look at the learning rate, the gradient norm and the batch."},
+		} {
+			f := is.found
+			if f == nil {
+				continue
+			}
+			p := problem.Problem{
+				Kind: is.kind, Subject: problem.Subject{Resource: l.Key.Resource, Run: l.Key.ID}, Onset: f.Onset, Evident: l.Seen,
+				Measure: problem.Measure{Value: f.Value, Usual: f.Usual, Unit: is.unit, Count: f.Count, Telemetry: math.NaN()},
+				Rank:    is.rank, Evidence: []string{fmt.Sprintf(is.evidence, f.Value, f.Usual, f.Count, f.Spreads)}, Next: is.next,
+			}
+			if use := s.GPUs.Runs[runs.RunOf(l.Key)].Use; use != nil {
+				p.GPUs = use.GPUs
+			}
+			if l.Run != nil {
+				p.Telemetry = l.Run.Members.Telemetry()
+				hold(&p, l.Run)
+			}
+			report(p)
+		}
+	}
 }

@@ -2,7 +2,10 @@ package problem
 
 import (
 	"cmp"
+	"fmt"
+	"hash/maphash"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -310,4 +313,161 @@ func (e *Entry) update(p *Problem) {
 func idOf(id key, onset time.Time) string {
 	of := &id.subject
 	return mlattr.Digest(8, id.kind, of.Resource.Namespace, of.Resource.Service, of.Run, of.Host, of.GPU, strconv.FormatInt(onset.UnixNano(), 10))
+}
+
+// maxGPUs limits the GPUs of a problem that is restored.
+const maxGPUs = 1e6
+
+// Plausible returns those of the problems that may have been open before a restart.
+func Plausible(all []Entry) []Entry {
+	return slices.DeleteFunc(all[:min(len(all), maxOpen)], func(e Entry) bool {
+		kind, known := mlattr.ProblemNamed(e.Kind)
+		return !known || kind.Moment || !e.plausible()
+	})
+}
+
+// plausible reports whether a Board may have had the problem.
+func (e *Entry) plausible() bool {
+	return max(len(e.Evidence), len(e.Excluded), len(e.Before)) <= maxPhrases && len(e.Held) <= MaxHeld &&
+		e.Onset.Unix() > 0 && !e.Evident.Before(e.Onset) && e.Interval >= 0 && e.Interval <= 24*time.Hour && e.GPUs >= 0 && e.GPUs <= maxGPUs
+}
+
+// Restore opens the problems that were open before a restart, and that are not open
+// now. Their detectors have forgotten what they knew: until one reports it again, a
+// problem ends only when it has been gone for 10 minutes, and without a verdict.
+func (b *Board) Restore(open []Entry, now time.Time) {
+	for i := range open {
+		was := &open[i]
+		id := key{was.Kind, was.Subject}
+		if was.Onset.After(now) || b.open[id] != nil {
+			continue
+		}
+		if entry := b.begin(id, &was.Problem, now); entry != nil {
+			entry.Detected, entry.Found, entry.Before = earlier(was.Detected, now), earlier(was.Evident, now), was.Before
+			entry.back, entry.Restored = true, true
+			b.restored = append(b.restored, entry)
+		}
+	}
+}
+
+const (
+	// updateAfter is the least time between two records of a problem whose evidence
+	// changes, maxUpdates limits those of one emission.
+	updateAfter, maxUpdates = time.Minute, 256
+	// otherValue is the change of a value that is worth a record, as a fraction of it.
+	otherValue = 0.2
+)
+
+// saying is what a record says of a problem.
+type saying struct {
+	at    time.Time
+	value float64
+	// words is a hash of the words, without their figures, and of where the problem is and
+	// what to look at.
+	words uint64
+}
+
+var wordsSeed = maphash.MakeSeed()
+
+// say returns what a record says of the problem now.
+func (e *Entry) say(now time.Time) saying {
+	where := fmt.Sprintf("%q %q %q %d %d %d ", e.Rank, e.Host, e.GPU, e.PID, e.Recovery, len(e.Held))
+	words := strings.Map(withoutFigures, fmt.Sprintf("%q %q %q", e.Evidence, e.Excluded, e.Next))
+	return saying{now, e.Value, maphash.String(wordsSeed, where+words)}
+}
+
+// withoutFigures drops the characters of numbers.
+func withoutFigures(c rune) rune {
+	if c >= '0' && c <= '9' || c == '.' {
+		return -1
+	}
+	return c
+}
+
+// update marks the problems that last and whose evidence has changed since it was last
+// sent, those that wait for longest first. changed are sent anyway.
+func (b *Board) update(changed map[*Entry]bool, now time.Time) {
+	var entries []*Entry
+	for id, entry := range b.open {
+		said := entry.said
+		entry.Updated = false
+		if changed[entry] || b.reported[id] == nil || entry.Stale || !entry.Ended.IsZero() || now.Sub(said.at) < updateAfter {
+			continue
+		}
+		if is := entry.say(now); is.words != said.words || math.Abs(is.value-said.value) > otherValue*math.Abs(said.value) {
+			entries = append(entries, entry)
+		}
+	}
+	slices.SortFunc(entries, func(x, y *Entry) int { return cmp.Or(x.said.at.Compare(y.said.at), inOrder(*x, *y)) })
+	for _, entry := range entries[:min(len(entries), maxUpdates)] {
+		entry.Updated, entry.said = true, entry.say(now)
+	}
+}
+
+// causeTolerance is how much later than the problem a cause may begin: GPUs are
+// read, and telemetry arrives, at intervals.
+const causeTolerance = 10 * time.Minute
+
+// placesOf returns what problems of a kind may have in common with one, the most specific
+// first: its run, the GPU of a host, a host, or a program. Such problems are related.
+func placesOf(kind string, p *Problem) (places []key) {
+	host, gpu := p.Place()
+	if p.Subject.Run != "" {
+		places = append(places, key{kind, Subject{Run: p.Subject.Run}})
+	}
+	if gpu != "" {
+		places = append(places, key{kind, Subject{Host: host, GPU: gpu}})
+	}
+	if host != "" {
+		places = append(places, key{kind, Subject{Host: host}})
+	}
+	if p.Subject.Run == "" && p.Subject.Resource.Service != "" {
+		places = append(places, key{kind, Subject{Resource: p.Subject.Resource}})
+	}
+	return places
+}
+
+// causes finds open problems by their places.
+type causes map[key][]*Entry
+
+// maxAtOne limits the problems of one kind and place that may be causes.
+const maxAtOne = 16
+
+// causes returns an index of the open problems.
+func (b *Board) causes() causes {
+	index := make(causes)
+	for id, entry := range b.open {
+		for _, at := range placesOf(id.kind, &entry.Problem) {
+			if len(index[at]) < maxAtOne {
+				index[at] = append(index[at], entry)
+			}
+		}
+	}
+	return index
+}
+
+// of returns the ID of the problem that one follows from, or "".
+func (c causes) of(e *Entry) string {
+	of, _ := mlattr.ProblemNamed(e.Kind)
+	for _, kind := range of.Follows {
+		for _, at := range placesOf(kind, &e.Problem) {
+			var first *Entry
+			for _, cause := range c[at] {
+				if cause.mayCause(e) && (first == nil || inOrder(*cause, *first) < 0) {
+					first = cause
+				}
+			}
+			if first != nil {
+				return first.ID
+			}
+		}
+	}
+	return ""
+}
+
+// mayCause reports whether a problem with a place in common is of the same run,
+// if both are of one, and began early enough.
+func (e *Entry) mayCause(other *Entry) bool {
+	a, b := e.Subject.Run, other.Subject.Run
+	return (a == "" || b == "" || a == b) && !e.Onset.After(other.Onset.Add(causeTolerance))
 }

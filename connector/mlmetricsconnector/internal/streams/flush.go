@@ -2,12 +2,14 @@ package streams
 
 import (
 	"errors"
+	"strconv"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 const (
@@ -131,4 +133,174 @@ func (e *ends) over(st *stream) bool {
 	old := e.expiration > 0 && !held && e.now.Sub(st.Updated) > e.expiration
 	return old || series.All[st.series].Momentary && st.at != e.now.UnixNano() ||
 		!st.OfAll && len(e.silences) > 0 && e.silences[st.Resource][st.series]
+}
+
+// builder builds metrics from streams. Who adds a stream holds the lock of its shard.
+type builder struct {
+	*Flusher
+	metrics   pmetric.Metrics
+	resources map[Resource]*resourceBuilder
+	now       pcommon.Timestamp
+	points    int
+	// expired are the streams that end with the points.
+	expired []*stream
+}
+
+func (f *Flusher) newBuilder(now time.Time) *builder {
+	return &builder{
+		Flusher: f, metrics: pmetric.NewMetrics(), resources: make(map[Resource]*resourceBuilder), now: pcommon.NewTimestampFromTime(now),
+	}
+}
+
+// resourceBuilder holds the metrics of one resource, by series.
+type resourceBuilder struct {
+	scope  pmetric.ScopeMetrics
+	metric map[series.ID]pmetric.Metric
+}
+
+func (b *builder) add(st *stream) {
+	b.points++
+	rb := b.resource(st.Resource)
+	metric := rb.of(st.series, st.Expired)
+	kind := series.All[st.series].Kind
+	if kind == series.Histogram {
+		if series.All[st.series].Counted {
+			point := begin(b, rb.of(st.series-1, st.Expired).Sum().DataPoints().AppendEmpty(), st)
+			if b.points++; !st.Expired {
+				point.SetIntValue(st.Count)
+			}
+		}
+		point := begin(b, metric.Histogram().DataPoints().AppendEmpty(), st)
+		if !st.Expired {
+			point.SetCount(uint64(st.Count)) // #nosec G115 -- counts observations
+			point.SetSum(st.Value)
+			point.ExplicitBounds().FromRaw(st.bounds)
+			point.BucketCounts().FromRaw(st.Buckets)
+			st.putExemplars(point.Exemplars())
+		}
+		return
+	}
+	var points pmetric.NumberDataPointSlice
+	if kind == series.Gauge {
+		points = metric.Gauge().DataPoints()
+	} else {
+		points = metric.Sum().DataPoints()
+	}
+	point := begin(b, points.AppendEmpty(), st)
+	switch {
+	case st.Expired:
+	case kind == series.Counter, kind == series.Balance:
+		point.SetIntValue(st.Count)
+		st.putExemplars(point.Exemplars())
+	case kind == series.State:
+		point.SetIntValue(int64(st.Value))
+	default:
+		point.SetDoubleValue(st.Value)
+	}
+}
+
+// dataPoint is what points have in common.
+type dataPoint interface {
+	SetStartTimestamp(pcommon.Timestamp)
+	SetTimestamp(pcommon.Timestamp)
+	SetFlags(pmetric.DataPointFlags)
+	Attributes() pcommon.Map
+}
+
+// begin sets all of a point but its value.
+func begin[P dataPoint](b *builder, point P, st *stream) P {
+	if series.All[st.series].Kind != series.Gauge {
+		point.SetStartTimestamp(pcommon.NewTimestampFromTime(st.Start))
+	}
+	point.SetTimestamp(b.now)
+	point.SetFlags(pmetric.DefaultDataPointFlags.WithNoRecordedValue(st.Expired))
+	b.putLabels(point.Attributes(), st)
+	return point
+}
+
+func (b *builder) resource(r Resource) *resourceBuilder {
+	if b.resources[r] != nil {
+		return b.resources[r]
+	}
+	rm := b.metrics.ResourceMetrics().AppendEmpty()
+	mlattr.PutText(rm.Resource().Attributes(), mlattr.ServiceNamespace, r.Namespace)
+	mlattr.PutText(rm.Resource().Attributes(), mlattr.ServiceName, r.Service)
+	rb := &resourceBuilder{scope: rm.ScopeMetrics().AppendEmpty(), metric: make(map[series.ID]pmetric.Metric)}
+	b.Prepare(rb.scope.Scope())
+	b.resources[r] = rb
+	return rb
+}
+
+// of returns the metric of a series for the next point. One without a value has its own,
+// because the prometheus exporter ignores what follows such a point in the same metric.
+func (rb *resourceBuilder) of(id series.ID, expired bool) pmetric.Metric {
+	metric, present := rb.metric[id]
+	if expired || !present {
+		metric = rb.create(id)
+	}
+	if !expired {
+		rb.metric[id] = metric
+	}
+	return metric
+}
+
+// create creates a metric as the table describes it.
+func (rb *resourceBuilder) create(id series.ID) pmetric.Metric {
+	s := &series.All[id]
+	m := rb.scope.Metrics().AppendEmpty()
+	m.SetName(s.Name)
+	m.SetUnit(s.Unit)
+	m.SetDescription(s.Description)
+	switch s.Kind {
+	case series.Gauge:
+		m.SetEmptyGauge()
+	case series.Histogram:
+		m.SetEmptyHistogram().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	default:
+		sum := m.SetEmptySum()
+		sum.SetIsMonotonic(s.Kind == series.Counter || s.Kind == series.Total)
+		sum.SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	}
+	return m
+}
+
+func (b *builder) putLabels(attrs pcommon.Map, st *stream) {
+	attrs.EnsureCapacity(len(series.RunLabels) + len(st.Labels) + 2)
+	for i, value := range st.Labels {
+		PutLabel(attrs, series.All[st.series].Labels[i], value)
+	}
+	mlattr.PutText(attrs, mlattr.RunID, st.Run.ID)
+	mlattr.PutText(attrs, mlattr.JobID, st.Run.Job)
+	PutLabel(attrs, mlattr.RankGlobal, st.Run.Rank)
+	mlattr.PutText(attrs, mlattr.HostName, st.Run.Host)
+	if st.Overflow {
+		attrs.PutBool(series.Overflow, true)
+	}
+	if b.Writer.Name != "" {
+		attrs.PutStr(b.Writer.Name, b.Writer.Value)
+	}
+}
+
+// putExemplars adds the ids of spans. It adds no attributes of the spans, which
+// may contain content.
+func (st *stream) putExemplars(to pmetric.ExemplarSlice) {
+	to.EnsureCapacity(len(st.exemplars))
+	for i := range st.exemplars {
+		e := to.AppendEmpty()
+		e.SetTraceID(st.exemplars[i].trace)
+		e.SetSpanID(st.exemplars[i].span)
+		e.SetTimestamp(pcommon.Timestamp(st.exemplars[i].at)) // #nosec G115 -- clamped to the collector's clock
+		e.SetDoubleValue(st.exemplars[i].value)
+	}
+}
+
+// PutLabel adds a label that is not empty. A rank and a port are whole numbers.
+func PutLabel(attrs pcommon.Map, name, value string) {
+	if name == mlattr.RankGlobal || name == series.ServerPort || name == mlattr.NVIDIAIndex {
+		if n, err := strconv.ParseInt(value, 10, 64); err == nil {
+			attrs.PutInt(name, n)
+			return
+		}
+	}
+	mlattr.PutText(attrs, name, value)
 }
