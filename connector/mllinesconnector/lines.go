@@ -260,9 +260,7 @@ func (l *lines) readRecord(of member, record plog.LogRecord, text string, now ti
 			at.Time = record.ObservedTimestamp().AsTime()
 		}
 	}
-	if at.Time.After(now) {
-		at.Time = now
-	}
+	at.Time = shared.Earlier(at.Time, now)
 	if strings.Contains(text, failure.KillBegin) {
 		l.readKill(record, text, at.Time, now)
 	}

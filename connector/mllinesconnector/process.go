@@ -12,6 +12,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/training"
 	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/unwrap"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 const (
@@ -47,9 +48,7 @@ func (s *stream) end() (end time.Time) {
 		return end
 	}
 	for _, p := range s.processes {
-		if p.End.After(end) {
-			end = p.End
-		}
+		end = shared.Later(end, p.End)
 	}
 	return end
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/format"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 const (
@@ -166,14 +167,8 @@ func (p *Process) Fail(f *failure.Failure, at time.Time) {
 // finishTraining ends the training, not before its newest step: the time of a line may be
 // without a fraction.
 func (p *Process) finishTraining(at time.Time, f *failure.Failure) {
-	if at.Before(p.End) {
-		at = p.End
-	}
-	start := p.Began
-	if start.IsZero() || start.After(at) {
-		start = at
-	}
-	s := p.add(mlattr.PhaseTrain, mlattr.PhaseTrain, 0, start, at)
+	at = shared.Later(at, p.End)
+	s := p.add(mlattr.PhaseTrain, mlattr.PhaseTrain, 0, shared.Earlier(p.Began, at), at)
 	if f != nil {
 		writeFailure(f, s)
 	}

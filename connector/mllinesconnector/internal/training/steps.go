@@ -7,6 +7,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/format"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 const (
@@ -110,9 +111,7 @@ func (p *Process) lay(lines []stepLine) {
 		}
 	}
 	next := end.Add(-whole)
-	if p.Began.IsZero() || p.Began.After(next) {
-		p.Began = next
-	}
+	p.Began = shared.Earlier(p.Began, next)
 	for i := range lines {
 		line := &lines[i]
 		each := time.Duration(float64(cmp.Or(line.each, share)) * shrink)

@@ -13,6 +13,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/runs"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 // recoveries say what the driver asks for, and what to do.
@@ -86,9 +87,7 @@ func (s *State) idleEvidence(keys []gpus.Key) (evidence []string) {
 		if idle.Memory > 0 {
 			measured, memory = measured+1, memory+idle.Memory
 		}
-		if idle.Since.Before(since) {
-			since = idle.Since
-		}
+		since = shared.Earlier(since, idle.Since)
 	}
 	if measured > 0 {
 		text := gib(memory/float64(measured)) + " held"

@@ -13,6 +13,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/ranks"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/runs"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 const (
@@ -44,9 +45,7 @@ func hung(s *State, r *runs.Run, report func(problem.Problem)) {
 		stepped = stepped || !rank.Last.Stepped.IsZero()
 		sends = sends || rank.State == runs.Running
 		pauses = max(pauses, rank.Silences.Number)
-		if at := s.GPUs.Hosts[rank.Host].Back; at.After(back) {
-			back = at // what it sent before is lost
-		}
+		back = shared.Later(back, s.GPUs.Hosts[rank.Host].Back) // what it sent before is lost
 		interactive = interactive || rank.Silences.Irregular() || len(r.Ranks) == 1 && rank.Silences.Often(r.Seen.Sub(rank.Since))
 	}
 	asOf := r.GPUs.AsOf(s.Now)
@@ -176,9 +175,7 @@ func rankEvidence(p *problem.Problem, r *runs.Run, stepped bool) (first *runs.Ra
 	var last []ranks.Last
 	var saved time.Time
 	for _, rank := range r.Ranks {
-		if rank.Saves.Last.After(saved) {
-			saved = rank.Saves.Last
-		}
+		saved = shared.Later(saved, rank.Saves.Last)
 		if rank.Moved || rank.State.Over() {
 			continue
 		}

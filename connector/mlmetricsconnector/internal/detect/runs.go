@@ -14,6 +14,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/ranks"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/runs"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 // failed reports the runs of which ranks have ended with an error, unless the others go on.
@@ -63,9 +64,7 @@ func failure(s *State, r *runs.Run, failed []*runs.Rank) problem.Problem {
 	p := of(r, mlattr.ProblemRunFailed)
 	p.Onset, p.Rank, p.Host = first.Failure.At, first.Name, first.Host
 	p.Class, p.Message = first.Failure.Class, first.Failure.Message
-	if p.Onset.After(s.Now) {
-		p.Onset = s.Now // by a clock that is ahead
-	}
+	p.Onset = shared.Earlier(p.Onset, s.Now) // by a clock that is ahead
 	// An error that ended a program does not become old.
 	p.Evident, p.Interval = s.Now, 0
 	p.Value, p.Unit = float64(len(failed)), "{rank}"
@@ -247,9 +246,7 @@ func holds(r *runs.Run, rank *runs.Rank) bool {
 func neverSent(s *State, r *runs.Run) (since time.Time, n int, lowest []int) {
 	present := false
 	for i, rank := range r.Ranks {
-		if since.IsZero() || rank.Since.Before(since) {
-			since = rank.Since
-		}
+		since = shared.Earlier(since, rank.Since)
 		present = present || !r.Members.All[i].Gone && (r.GPUs.Now || rank.State == runs.Running)
 	}
 	if r.Members.World < 2 || s.Limits.FirstStep <= 0 || s.Now.Sub(since) <= s.Limits.FirstStep || !present {

@@ -12,6 +12,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/serving"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/shift"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 // eachService finds problems of one kind of single services.
@@ -70,9 +71,7 @@ func (s *service) add(p problem.Problem) {
 		first, second = second, first
 	}
 	first.Evidence = append(first.Evidence, second.Evidence...)
-	if second.Evident.After(first.Evident) {
-		first.Evident = second.Evident
-	}
+	first.Evident = shared.Later(first.Evident, second.Evident)
 	s.found = first
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/gpupoint"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/silence"
 )
 
@@ -313,7 +314,7 @@ func (f *Fleet) add(to *Facts, g *gpu, h *holder) {
 	}
 	for _, run := range f.runsOf(Run{h.Run, h.service}) {
 		of := to.Runs[run]
-		of.Read = later(of.Read, g.seen)
+		of.Read = shared.Later(of.Read, g.seen)
 		if holds {
 			of.hold(g, h)
 		}
@@ -334,13 +335,11 @@ func (f *Fleet) add(to *Facts, g *gpu, h *holder) {
 
 // hold adds a GPU that a run holds.
 func (of *Held) hold(g *gpu, h *holder) {
-	if of.Since.IsZero() || h.since.Before(of.Since) {
-		of.Since = h.since
-	}
+	of.Since = shared.Earlier(of.Since, h.since)
 	if !g.silent {
 		of.heard, of.Silent = true, time.Time{}
 	} else if of.Host = cmp.Or(of.Host, g.Host); !of.heard { // hosts are in order
-		of.Silent = later(of.Silent, g.asOf)
+		of.Silent = shared.Later(of.Silent, g.asOf)
 	}
 }
 
@@ -379,7 +378,7 @@ func (f *Facts) add(g *gpu, all []*holder) (is GPU) {
 		}
 	}
 	if used := g.used(); !g.heldSince.IsZero() && !used.IsZero() {
-		since := later(g.heldSince, g.worked)
+		since := shared.Later(g.heldSince, g.worked)
 		is.Idle = &Idle{Since: since, For: max(used.Sub(since), 0), Seen: used, Memory: g.values[gpupoint.MemoryUsed].value}
 		if first != nil {
 			is.Idle.Holding = first.holding()
@@ -408,7 +407,7 @@ func (f *Fleet) remember(facts *Facts, now time.Time) {
 		facts.holderIDs[run.ID] = true
 		for _, other := range f.runsOf(run) {
 			of, known := facts.Runs[other]
-			of.Now, of.Read = of.Now || !known, later(of.Read, last)
+			of.Now, of.Read = of.Now || !known, shared.Later(of.Read, last)
 			facts.Runs[other] = of
 		}
 	}
@@ -432,14 +431,6 @@ func (f *Fleet) runsOf(workload Run) []Run {
 		return []Run{workload}
 	}
 	return mlattr.Mapped(services, func(service string) Run { return Run{workload.ID, service} })
-}
-
-// later returns the later one of two times.
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
 }
 
 func compareKeys(a, b Key) int { return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.ID, b.ID)) }

@@ -352,7 +352,7 @@ func (g *gpu) price() float64 {
 // used returns when a reading of the GPU's use arrived last, zero if none has.
 func (g *gpu) used() (last time.Time) {
 	for _, m := range uses {
-		last = later(last, g.read[m].seen)
+		last = shared.Later(last, g.read[m].seen)
 	}
 	return last
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/change"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 const (
@@ -301,9 +302,7 @@ func (e *Entry) update(p *Problem) {
 	if len(e.Held) == 0 {
 		e.Held = was.Held
 	}
-	if was.Evident.After(e.Evident) {
-		e.Evident = was.Evident
-	}
+	e.Evident = shared.Later(e.Evident, was.Evident)
 	e.Evidence = slices.Clone(p.Evidence[:min(len(p.Evidence), maxPhrases)])
 	e.Excluded = slices.Clone(p.Excluded[:min(len(p.Excluded), maxPhrases)])
 	e.Rank, e.Host, e.GPU = strings.Clone(p.Rank), strings.Clone(p.Host), strings.Clone(p.GPU)

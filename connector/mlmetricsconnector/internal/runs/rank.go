@@ -11,6 +11,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/wallclock"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 // State is the state of a rank or of a run.
@@ -177,12 +178,7 @@ func (c *clock) state(limits Timeouts, held gpus.Held, now time.Time) State {
 		}
 		return Ended
 	case !c.Stepped() && c.moved.IsZero() || c.starts && held.Now || again:
-		begun := c.since
-		for _, at := range [...]time.Time{c.began, held.Again} {
-			if at.After(begun) {
-				begun = at
-			}
-		}
+		begun := shared.Later(c.since, c.began, held.Again)
 		overdue := limits.FirstStep > 0 && now.Sub(begun) > limits.FirstStep
 		if held.Now && overdue && now.Sub(c.arrived) > limits.Stall {
 			return Stalled

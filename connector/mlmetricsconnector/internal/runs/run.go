@@ -12,6 +12,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/wallclock"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 // Run is what is known of a run at an emission. It is not safe for concurrent use.
@@ -77,9 +78,7 @@ func (m *Members) Telemetry() float64 {
 
 // add adds a rank.
 func (r *Run) add(rank *Rank, now time.Time) {
-	if rank.Seen.After(r.Seen) {
-		r.Seen = rank.Seen
-	}
+	r.Seen = shared.Later(r.Seen, rank.Seen)
 	if is := &rank.attempt.Attempts; is.Numbered {
 		begun, _ := r.launched.Attempts.count(is.Number)
 		r.launched.restarts.add(begun, now)
@@ -122,9 +121,7 @@ func (r *Run) settle(e *Emission, to *streams.Batch) {
 func (r *Run) move() {
 	newest := make(map[string]time.Time, len(r.Ranks))
 	for _, rank := range r.Ranks {
-		if rank.Alive.After(newest[rank.Name]) {
-			newest[rank.Name] = rank.Alive
-		}
+		newest[rank.Name] = shared.Later(newest[rank.Name], rank.Alive)
 	}
 	for _, rank := range r.Ranks {
 		rank.Moved = rank.Name != "" && rank.Alive.Before(newest[rank.Name])
@@ -192,14 +189,9 @@ func (r *Run) settleState(e *Emission) {
 			if rank.State > state {
 				alive = time.Time{}
 			}
-			state = rank.State
-			if rank.Alive.After(alive) {
-				alive = rank.Alive
-			}
+			state, alive = rank.State, shared.Later(alive, rank.Alive)
 		}
-		if since.IsZero() || rank.Since.Before(since) {
-			since = rank.Since
-		}
+		since = shared.Earlier(since, rank.Since)
 	}
 	if e.Withheld && !first && !r.State.Over() && (state == Stalled || state == Silent) {
 		state = r.State
@@ -278,9 +270,7 @@ func addUse(to *streams.Batch, use *gpus.Use) {
 // when the last one arrived.
 func (r *Run) LastStep() (steps int64, at time.Time) {
 	for _, rank := range r.Ranks {
-		if steps = max(steps, rank.Last.Steps); rank.Last.Stepped.After(at) {
-			at = rank.Last.Stepped
-		}
+		steps, at = max(steps, rank.Last.Steps), shared.Later(at, rank.Last.Stepped)
 	}
 	return steps, at
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
@@ -92,9 +93,7 @@ func (r *runs) admit(key RunKey, from share.Origin, limit int, now time.Time) bo
 		run = &liveRun{origin: from, first: now, updated: now}
 		r.seen[key] = run
 	}
-	if now.After(run.updated) {
-		run.updated = now
-	}
+	run.updated = shared.Later(run.updated, now)
 	run.origin = cmp.Or(run.origin, from) // a restart forgets it
 	run.again = run.again || sent && now.Sub(run.first) >= againAfter
 	return true
