@@ -33,7 +33,7 @@ type conclusions struct {
 
 	store    *streams.Store
 	clocks   *runs.Clocks
-	losses   *runs.Losses
+	losses   runs.Losses
 	services *serving.Fleet
 	// detect finds problems, which problems has until they end.
 	detect   detect.Detector
@@ -50,7 +50,7 @@ func newConclusions(of member, tel *telemetry) *conclusions {
 	return &conclusions{
 		member: of, telemetry: tel, state: new(shared.State), now: time.Now,
 		store:  streams.NewStore(streams.Limits{Series: cfg.MaxSeries, Runs: cfg.MaxRuns, Expiration: cfg.MetricsExpiration}),
-		clocks: runs.NewClocks(cfg.timeouts()), losses: runs.NewLosses(), services: serving.NewFleet(),
+		clocks: runs.NewClocks(cfg.timeouts()), services: serving.NewFleet(),
 		detect: detect.New(), problems: problem.NewBoard(),
 	}
 }
@@ -63,7 +63,7 @@ func (c *conclusions) conclude(ctx context.Context, now time.Time, last bool) st
 	c.telemetry.leave(evictedRuns, int64(len(evicted)))
 	c.clocks.Forget(evicted)
 	seen, expiration := c.Shared.seen, c.cfg.MetricsExpiration
-	c.clocks.Read(seen.Ranks, seen.Holders(), c.losses, c.store, expiration, now)
+	c.clocks.Read(&seen.Ranks, seen.Holders(), &c.losses, c.store, expiration, now)
 	facts, stuck := seen.Settle(c.clocks.Services(c.store.Owners()), now)
 	e := runs.Emission{Now: now, Last: last, Kept: c.cfg.Storage != nil || c.cfg.StateDirectory != "", Withheld: !c.withheld.Settle(now, c.state.LastRefusal()).IsZero(), Expiration: expiration, GPUs: facts, Stuck: stuck}
 	all, owners := c.clocks.Advance(c.store, &e)

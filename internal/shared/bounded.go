@@ -29,3 +29,17 @@ func Entry[K comparable, V any](all map[K]V, key K, create func() V) V {
 	}
 	return value
 }
+
+// Bounded returns the value of a key. If there is none, it adds a zero one for a copy of the
+// key, or returns nil if there are most.
+func Bounded[K comparable, V any](all *map[K]*V, key K, most int, clone func(K) K) *V {
+	value := (*all)[key]
+	if value == nil && len(*all) < most {
+		if *all == nil {
+			*all = make(map[K]*V)
+		}
+		value = new(V)
+		(*all)[clone(key)] = value
+	}
+	return value
+}

@@ -227,6 +227,9 @@ func (h *History) place(o *Observation, now time.Time) {
 	if !known {
 		h.ranks++
 	}
+	if run.Ranks == nil {
+		run.Ranks = make(map[string]string)
+	}
 	host := strings.Clone(o.Value)
 	run.Ranks[strings.Clone(o.Name)] = host
 	at, used := slices.BinarySearch(run.Hosts, host)
@@ -254,15 +257,10 @@ func (h *History) place(o *Observation, now time.Time) {
 
 // run returns a run that was seen at now, or nil beyond the limit.
 func (h *History) run(of Subject, now time.Time) *run {
-	known := h.runs[of]
-	if known == nil {
-		if len(h.runs) >= maxRanks {
-			return nil
-		}
-		known = &run{Ranks: make(map[string]string)}
-		h.runs[of.Clone()] = known
+	known := shared.Bounded(&h.runs, of, maxRanks, Subject.Clone)
+	if known != nil {
+		known.Seen = now
 	}
-	known.Seen = now
 	return known
 }
 

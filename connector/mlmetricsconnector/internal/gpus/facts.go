@@ -473,13 +473,10 @@ func (h *Hosts) See(now time.Time, hosts ...string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, host := range hosts {
-		if h.all == nil {
-			h.all = make(map[string]*silence.Sender)
+		if host == "" {
+			continue
 		}
-		if h.all[host] == nil && host != "" && len(h.all) < maxHosts {
-			h.all[strings.Clone(host)] = new(silence.Sender)
-		}
-		if one := h.all[host]; one != nil {
+		if one := shared.Bounded(&h.all, host, maxHosts, strings.Clone); one != nil {
 			one.See(now)
 		}
 	}

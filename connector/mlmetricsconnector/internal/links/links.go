@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 const (
@@ -67,19 +69,15 @@ type Links struct {
 // Count records a counter of errors, or for how long a file system has not answered. What a host
 // has counted before its first reading is not known to be new.
 func (l *Links) Count(name string, key Key, number float64, now time.Time) {
-	if !(number >= 0 && number < 1e18) {
+	if !(number >= 0 && number < 1e18) || name == "" {
 		return
 	}
-	h := l.hosts[name]
+	h := shared.Bounded(&l.hosts, name, maxHosts, strings.Clone)
 	if h == nil {
-		if name == "" || len(l.hosts) >= maxHosts {
-			return
-		}
-		if l.hosts == nil {
-			l.hosts = make(map[string]*host)
-		}
-		h = &host{first: now, faults: make(map[Key]*Fault)}
-		l.hosts[strings.Clone(name)] = h
+		return
+	}
+	if h.faults == nil {
+		h.first, h.faults = now, make(map[Key]*Fault)
 	}
 	h.seen = now
 	f := h.faults[key]

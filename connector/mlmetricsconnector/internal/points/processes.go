@@ -18,6 +18,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 // Metrics of a process by the conventions, as clients and host_metrics send them.
@@ -146,15 +147,8 @@ func (s *Seen) noteNCCL(m pmetric.Metric, resource pcommon.Map, now time.Time) {
 		if run == "" || run == mlattr.Other || point.Flags().NoRecordedValue() || at.After(now.Add(maxNCCLAhead)) {
 			continue
 		}
-		said := s.nccl[run]
-		if said == nil {
-			if len(s.nccl) >= maxNCCLRuns {
-				continue
-			}
-			said = &ncclAnswers{}
-			s.nccl[strings.Clone(run)] = said
-		}
-		if !said.Answer(at) {
+		said := shared.Bounded(&s.nccl, run, maxNCCLRuns, strings.Clone)
+		if said == nil || !said.Answer(at) {
 			continue
 		}
 		said.arrived = now

@@ -29,7 +29,7 @@ import (
 type Seen struct {
 	streams.Silences
 	// Ranks is what the metrics of ranks show, Hosts are those that have sent anything.
-	Ranks *runs.Metrics
+	Ranks runs.Metrics
 	Hosts gpus.Hosts
 	// Loads is how busy all are, for readers, who take no lock.
 	Loads atomic.Pointer[processes.Loads]
@@ -47,9 +47,7 @@ type Seen struct {
 
 // NewSeen returns a Seen that has seen nothing. prices are those of GPUs.
 func NewSeen(prices map[string]float64) *Seen {
-	s := &Seen{
-		Ranks: runs.NewMetrics(), fleet: gpus.NewFleet(), prices: price.NewGPUs(prices), nccl: make(map[string]*ncclAnswers),
-	}
+	s := &Seen{fleet: gpus.NewFleet(), prices: price.NewGPUs(prices)}
 	s.Loads.Store(new(processes.Loads))
 	return s
 }

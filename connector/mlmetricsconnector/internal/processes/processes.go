@@ -10,6 +10,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 const (
@@ -31,6 +32,11 @@ type Key struct {
 // known reports whether the key is that of one process.
 func (k *Key) known() bool { return k.Host != "" && k.PID != "" || k.Instance != "" }
 
+// clone returns a copy that shares no memory.
+func (k Key) clone() Key {
+	return Key{strings.Clone(k.Host), strings.Clone(k.PID), strings.Clone(k.Namespace), strings.Clone(k.Service), strings.Clone(k.Instance)}
+}
+
 // process is what is known of one process.
 type process struct {
 	// seconds is the newest value of the counter of CPU time, at its time.
@@ -47,21 +53,13 @@ type process struct {
 type CPU struct{ all map[Key]*process }
 
 func (c *CPU) of(key Key, now time.Time) *process {
-	p := c.all[key]
-	if p == nil {
-		if !key.known() || len(c.all) >= maxProcesses {
-			return nil
-		}
-		if c.all == nil {
-			c.all = make(map[Key]*process)
-		}
-		p = &process{}
-		c.all[Key{
-			strings.Clone(key.Host), strings.Clone(key.PID),
-			strings.Clone(key.Namespace), strings.Clone(key.Service), strings.Clone(key.Instance),
-		}] = p
+	if !key.known() {
+		return nil
 	}
-	p.seen = now
+	p := shared.Bounded(&c.all, key, maxProcesses, Key.clone)
+	if p != nil {
+		p.seen = now
+	}
 	return p
 }
 

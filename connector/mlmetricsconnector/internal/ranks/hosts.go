@@ -109,15 +109,10 @@ func (h *Hosts) note(name, run string, slow bool, hold time.Duration, is ofRun) 
 		runs = make(map[string]*ofRun)
 		h.all[strings.Clone(name)] = runs
 	}
-	known := runs[run]
-	if known == nil {
-		if len(runs) >= maxRunsOfHost {
-			return
-		}
-		known = new(ofRun)
-		runs[strings.Clone(run)] = known
-	}
+	known := shared.Bounded(&runs, run, maxRunsOfHost, strings.Clone)
 	switch {
+	case known == nil:
+		return
 	case !slow:
 		is.onset = time.Time{}
 	case known.since.IsZero():

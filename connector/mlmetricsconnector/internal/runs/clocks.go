@@ -12,7 +12,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/ranks"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
-	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/wallclock"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
@@ -105,17 +104,11 @@ func (c *Clocks) known(key Key) *clock {
 func (c *Clocks) add(key Key) *clock {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	of, known := c.byRank[key]
-	if known {
-		return of
+	of := shared.Bounded(&c.byRank, key, maxClocks, Key.clone)
+	if of != nil && of.Key == (Key{}) {
+		// Clone, so that the names do not keep the request in memory.
+		of.Key, of.Least, of.silences = key.clone(), c.limits.Stall.Nanoseconds(), c.silences[key.Resource]
 	}
-	if len(c.byRank) >= maxClocks {
-		return nil
-	}
-	// Clone, so that the names do not keep the request in memory.
-	of = &clock{Kept: Kept{Key: key.clone(), Clock: wallclock.Clock{Least: c.limits.Stall.Nanoseconds()}}}
-	of.silences = c.silences[of.Key.Resource]
-	c.byRank[of.Key] = of
 	return of
 }
 

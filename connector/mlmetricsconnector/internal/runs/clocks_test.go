@@ -33,7 +33,7 @@ func TestStepsDoNotPileUp(t *testing.T) {
 
 // However many ranks send metrics, few are remembered, and none for long.
 func TestMetricsAreBounded(t *testing.T) {
-	m, now := NewMetrics(), time.Unix(1_800_000_000, 0)
+	m, now := new(Metrics), time.Unix(1_800_000_000, 0)
 	for n := range maxClocks + 100 {
 		key := Key{Run: streams.Run{ID: strconv.Itoa(n)}}
 		m.See(key, Program{}, []training.Point{{Metric: "m"}}, now)

@@ -10,6 +10,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 const (
@@ -19,7 +20,8 @@ const (
 	leadGone = 5 * time.Minute
 )
 
-// Losses watches the loss of each run. It is safe for concurrent use.
+// Losses watches the loss of each run. The zero value is ready for use. It is safe for
+// concurrent use.
 type Losses struct {
 	mu  sync.Mutex
 	all map[streams.RunKey]*runLoss
@@ -51,9 +53,6 @@ type Loss struct {
 	// Diverged and Frozen last; nil means none.
 	Nonfinite, Spike, Diverged, Frozen *loss.Found
 }
-
-// NewLosses returns Losses without runs.
-func NewLosses() *Losses { return &Losses{all: make(map[streams.RunKey]*runLoss)} }
 
 // Observe adds the losses among updates that arrived at now.
 func (l *Losses) Observe(updates []streams.Update, now time.Time) {
@@ -91,22 +90,19 @@ func (l *Losses) of(source *streams.Source, now time.Time) (of *runLoss, leads b
 		return nil, false
 	}
 	key := streams.RunKey{Resource: source.Resource, ID: source.Run.ID}
-	known := l.all[key]
-	if known == nil {
-		if len(l.all) >= maxCurves {
-			return nil, false
-		}
-		run := source.Run.Clone()
-		known = &runLoss{lead: run.Rank, seen: now}
-		l.all[streams.RunKey{Resource: source.Resource.Clone(), ID: run.ID}] = known
+	of = shared.Bounded(&l.all, key, maxCurves, streams.RunKey.Clone)
+	switch {
+	case of == nil:
+		return nil, false
+	case of.seen.IsZero():
+		of.seen = now
+	case of.lead != source.Run.Rank && now.Sub(of.seen) <= leadGone:
+		return of, false
 	}
-	if known.lead != source.Run.Rank {
-		if now.Sub(known.seen) <= leadGone {
-			return known, false
-		}
-		known.lead = source.Run.Clone().Rank
+	if of.lead != source.Run.Rank {
+		of.lead = strings.Clone(source.Run.Rank)
 	}
-	return known, true
+	return of, true
 }
 
 // add adds a loss, a loss that is not finite, or a learning rate. Those of tasks

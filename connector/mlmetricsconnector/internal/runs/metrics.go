@@ -12,6 +12,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/wallclock"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 // MaxAhead is how far a client's clock may be ahead of the collector's, in
@@ -20,7 +21,8 @@ import (
 // exclude later ones.
 const MaxAhead = int64(time.Hour)
 
-// Metrics is what ranks' own metrics show. It is safe for concurrent use.
+// Metrics is what ranks' own metrics show. The zero value is ready for use. It is safe for
+// concurrent use.
 type Metrics struct {
 	mu  sync.Mutex
 	all map[Key]*process
@@ -37,18 +39,8 @@ type process struct {
 	trained time.Time
 }
 
-// NewMetrics returns Metrics without ranks.
-func NewMetrics() *Metrics { return &Metrics{all: make(map[Key]*process)} }
-
 // of returns a process, a new one if it is not known, or nil beyond the limit.
-func (m *Metrics) of(key Key) *process {
-	known := m.all[key]
-	if known == nil && len(m.all) < maxClocks {
-		known = new(process)
-		m.all[key.clone()] = known
-	}
-	return known
-}
+func (m *Metrics) of(key Key) *process { return shared.Bounded(&m.all, key, maxClocks, Key.clone) }
 
 // See records metrics of a process, and what points of them show of its progress.
 func (m *Metrics) See(key Key, program Program, points []training.Point, now time.Time) {

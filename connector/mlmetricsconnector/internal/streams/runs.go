@@ -46,6 +46,9 @@ type RunKey struct {
 	ID       string
 }
 
+// Clone returns a copy that shares no memory.
+func (k RunKey) Clone() RunKey { return RunKey{k.Resource.Clone(), strings.Clone(k.ID)} }
+
 // Evicted are replaced runs, each with the time of its replacement.
 type Evicted map[RunKey]time.Time
 
@@ -89,7 +92,7 @@ func (r *runs) admit(key RunKey, from share.Origin, limit int, now time.Time) bo
 		return false
 	}
 	if !live {
-		key = RunKey{Resource: key.Resource.Clone(), ID: strings.Clone(key.ID)}
+		key = key.Clone()
 		run = &liveRun{origin: from, first: now, updated: now}
 		r.seen[key] = run
 	}

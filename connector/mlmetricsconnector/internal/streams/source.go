@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
@@ -120,18 +121,9 @@ type Silences struct {
 func (s *Silences) Note(of Resource, id series.ID, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	known := s.heard[of]
-	if known == nil {
-		if len(s.heard) >= maxSilences {
-			return
-		}
-		if s.heard == nil {
-			s.heard = make(map[Resource]*[series.Count]time.Time)
-		}
-		known = new([series.Count]time.Time)
-		s.heard[of.Clone()] = known
+	if known := shared.Bounded(&s.heard, of, maxSilences, Resource.Clone); known != nil {
+		known[id] = now
 	}
-	known[id] = now
 }
 
 // of returns the series that a program sends itself.
