@@ -37,6 +37,8 @@ type ProblemKind struct {
 	Description string
 	// Method cites the method of the rule, or is "".
 	Method string
+	// Next says what to do next, unless what was found says more.
+	Next string
 }
 
 // EndsAfter returns for how long a problem of the kind lasts without new evidence.

@@ -1,7 +1,6 @@
 package detect
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -43,7 +42,7 @@ func failedGPUs(s *State, report func(problem.Problem)) {
 				Holder:  by.Owner, Measure: measured(math.NaN(), ""),
 				Held: []gpus.Key{key}, GPUIndex: failure.Index, Recovery: failure.Recovery,
 				Evidence: []string{"the driver reports the state failed"},
-				Next:     cmp.Or(recoveries[failure.Recovery], "Drain the host, and find out what the driver reports: nvidia-smi -q."),
+				Next:     recoveries[failure.Recovery],
 			})
 		}
 	}
@@ -73,7 +72,7 @@ func heldIdle(s *State, report func(problem.Problem)) {
 			report(problem.Problem{
 				Kind: mlattr.ProblemHeldIdle, Onset: idle.Since, GPUs: 1, Measure: measured(idle.For.Seconds(), "s"),
 				Subject: problem.Subject{Host: key.Host, GPU: key.ID}, Evident: idle.Seen, Holder: by.Owner, HolderRun: by.Run,
-				Held: []gpus.Key{key}, Evidence: evidence, Next: "Ask the owner to free these GPUs.",
+				Held: []gpus.Key{key}, Evidence: evidence,
 			})
 		}
 	}
@@ -150,7 +149,6 @@ func describeThrottled(r *runs.Run, g *gpus.State, all int) problem.Problem {
 		"clocks are lowered since " + clock(g.ThrottledSince) + ": " + listed(g.Throttled),
 		fmt.Sprintf("%.3g s a step, usually %.3g", times.Recent, times.Usual),
 	}
-	p.Next = "Look at the temperature and the power of the host: nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER."
 	if all > 1 {
 		p.Evidence = append(p.Evidence, quantity(all-1, "other GPU", "other GPUs")+" of the run too")
 	}
@@ -194,7 +192,6 @@ func silentHosts(s *State, report func(problem.Problem)) {
 					"no data since " + clock(last),
 					quantity(len(held), "GPU was", "GPUs were") + " held then",
 				},
-				Next: "See whether the host is up, and whether its collector runs and reaches this one.",
 			})
 		}
 	}

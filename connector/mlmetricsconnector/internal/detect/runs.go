@@ -101,7 +101,6 @@ func restarts(s *State, r *runs.Run, report func(problem.Problem)) {
 	if steps, _ := r.LastStep(); steps > 0 {
 		p.Evidence = append(p.Evidence, fmt.Sprintf("step %d", steps))
 	}
-	p.Next = "Read why the last attempt ended: the log of the launcher, and the failures of the run."
 	report(p)
 }
 
@@ -117,7 +116,6 @@ func silent(s *State, r *runs.Run, report func(problem.Problem)) {
 	p.Evidence = []string{lastRead(r)}
 	rankEvidence(&p, r, true)
 	p.Rank, p.Host = "", held.Host
-	p.Next = "See whether its processes still run, and why nothing of its GPUs arrives."
 	report(p)
 }
 
@@ -174,7 +172,6 @@ func grows(_ *State, r *runs.Run, report func(problem.Problem)) {
 		fmt.Sprintf("GPU memory grows by %s an hour", gib(f.PerHour)),
 		fmt.Sprintf("%s of %s are used: full in %s", gib(f.To), gib(first.Limit), f.Left.Round(time.Minute)),
 	}
-	p.Next = "Record a snapshot of the allocator's memory: torch.cuda.memory._record_memory_history."
 	report(p)
 }
 
@@ -311,18 +308,14 @@ func losses(s *State, report func(problem.Problem)) {
 		l := &s.Losses[i]
 		// The evidence is from the value, the usual one, the number of losses and the spreads.
 		for _, is := range [...]struct {
-			kind                       string
-			found                      *loss.Found
-			unit, rank, evidence, next string
+			kind                 string
+			found                *loss.Found
+			unit, rank, evidence string
 		}{
-			{mlattr.ProblemLossDiverged, l.Diverged, "1", l.Rank, "median loss %.4[1]g, at best %.4[2]g",
-				"Compare the learning rate and the data with those of the best step, and consider going back to its checkpoint."},
-			{mlattr.ProblemLossFrozen, l.Frozen, "1", l.Rank, "the newest %[3]d losses are all %.6[1]g",
-				"See whether the batches still change, and whether the optimizer skips its steps."},
-			{mlattr.ProblemLossSpike, l.Spike, "1", l.Rank, "loss %.4[1]g, %.4[2]g before: %.0[4]f times their spread above the median of %[3]d",
-				"Look at the batches and the gradient norm from this step on."},
-			{mlattr.ProblemNonfinite, l.Nonfinite, "{loss}", l.Broken, "%[1]v of the newest %[3]d losses are NaN or infinite",
-				"Stop the run, and go back to the last checkpoint before; look at the learning rate, the gradient norm and the batch."},
+			{mlattr.ProblemLossDiverged, l.Diverged, "1", l.Rank, "median loss %.4[1]g, at best %.4[2]g"},
+			{mlattr.ProblemLossFrozen, l.Frozen, "1", l.Rank, "the newest %[3]d losses are all %.6[1]g"},
+			{mlattr.ProblemLossSpike, l.Spike, "1", l.Rank, "loss %.4[1]g, %.4[2]g before: %.0[4]f times their spread above the median of %[3]d"},
+			{mlattr.ProblemNonfinite, l.Nonfinite, "{loss}", l.Broken, "%[1]v of the newest %[3]d losses are NaN or infinite"},
 		} {
 			f := is.found
 			if f == nil {
@@ -331,7 +324,7 @@ func losses(s *State, report func(problem.Problem)) {
 			p := problem.Problem{
 				Kind: is.kind, Subject: problem.Subject{Resource: l.Key.Resource, Run: l.Key.ID}, Onset: f.Onset, Evident: l.Seen,
 				Measure: problem.Measure{Value: f.Value, Usual: f.Usual, Unit: is.unit, Count: f.Count, Telemetry: math.NaN()},
-				Rank:    is.rank, Evidence: []string{fmt.Sprintf(is.evidence, f.Value, f.Usual, f.Count, f.Spreads)}, Next: is.next,
+				Rank:    is.rank, Evidence: []string{fmt.Sprintf(is.evidence, f.Value, f.Usual, f.Count, f.Spreads)},
 			}
 			if use := s.GPUs.Runs[runs.RunOf(l.Key)].Use; use != nil {
 				p.GPUs = use.GPUs

@@ -76,7 +76,7 @@ func (s *service) add(p problem.Problem) {
 }
 
 // proportion adds a shifted proportion. what follows "12 of 40".
-func (s *service) proportion(what string, found *shift.Proportions, telemetry float64, next string) {
+func (s *service) proportion(what string, found *shift.Proportions, telemetry float64) {
 	if !found.Shifted {
 		return
 	}
@@ -103,7 +103,7 @@ func (s *service) proportion(what string, found *shift.Proportions, telemetry fl
 		usual = math.NaN()
 	}
 	s.add(problem.Problem{
-		Onset: found.Since, Evident: found.Newest, Evidence: evidence, Next: next,
+		Onset: found.Since, Evident: found.Newest, Evidence: evidence,
 		Measure: problem.Measure{
 			Value: found.Shown.Ratio(), Usual: usual, Unit: "1",
 			Window: found.Window, Count: int64(found.Shown.All), Telemetry: telemetry,
@@ -112,7 +112,8 @@ func (s *service) proportion(what string, found *shift.Proportions, telemetry fl
 }
 
 // unusual adds answers of a model that are unusual, of which the newest came at a time. form
-// takes their number, that of all, the name of the model, the unusual and the usual one.
+// takes their number, that of all, the name of the model, the unusual and the usual one, next is
+// what to do, "" for what the kind says.
 func (s *service) unusual(a *serving.Answers, newest time.Time, name, form, next string) {
 	if !a.Substituted {
 		return
@@ -146,7 +147,8 @@ type level struct {
 	value     func(float64) float64
 	works     [shift.Works]string
 	telemetry float64
-	next      string
+	// next is what to do, "" for what the kind says.
+	next string
 }
 
 // shifted adds a shifted level.
@@ -224,7 +226,7 @@ func failing(s *service) {
 			of += ", mostly to " + mostly + ","
 		}
 	}
-	s.proportion(of+" failed", &worst, math.NaN(), "Open the failures of the service and reproduce the newest one.")
+	s.proportion(of+" failed", &worst, math.NaN())
 }
 
 // slowRequests finds services whose requests or calls take longer than usual.
@@ -233,7 +235,6 @@ func slowRequests(s *service) {
 		s.shifted(of.Shift(), &level{
 			what: what, unit: "s", value: math.Exp, telemetry: telemetry,
 			works: [shift.Works]string{"longer prompts", "longer answers"},
-			next:  "Compare a slow trace with one from before the onset.",
 		})
 	}
 	slow("requests to agents", &s.Agents.Times, math.NaN())
@@ -261,8 +262,7 @@ func tailLatency(s *service) {
 		if found.Shown.Ratio() > mostTail {
 			return
 		}
-		s.proportion(fmt.Sprintf("%s took more than %s", what, figure(math.Exp(of.Limit()), unit)), &found, math.NaN(),
-			"Compare a slow trace with a usual one of the same time.")
+		s.proportion(fmt.Sprintf("%s took more than %s", what, figure(math.Exp(of.Limit()), unit)), &found, math.NaN())
 	}
 	slow("requests to agents", &s.Agents.Tail, "s")
 	slow("calls, of what is typical of their functions,", &s.Calls.Tail, "1")
@@ -280,13 +280,12 @@ var retryRule = shift.ProportionRule{Least: 0.1, Times: 3, Count: 10}
 // retryStorm finds services of whose requests more repeat a failed one, or that have many
 // more of which most fail.
 func retryStorm(s *service) {
-	const next = "Let clients wait longer between attempts, and limit their retries."
 	found := s.Retries.Repeated.Find(s.now, &retryRule)
-	s.proportion("requests repeat one that failed", &found, math.NaN(), next)
+	s.proportion("requests repeat one that failed", &found, math.NaN())
 	if storm := s.Retries.Storm(s.now); storm.All > 0 {
 		rates := &s.Retries.Rates
 		s.add(problem.Problem{
-			Onset: rates.Since, Next: next,
+			Onset: rates.Since,
 			Measure: problem.Measure{
 				Value: float64(storm.All), Usual: float64(rates.Usual), Unit: "{request}",
 				Window: serving.RateTime, Count: int64(storm.All), Telemetry: math.NaN(),
@@ -303,7 +302,7 @@ var unusableRule = shift.ProportionRule{Least: 0.05, Times: 3, Count: 5}
 // dimensions.
 func answersChanged(s *service, name string, m *serving.Model) {
 	found := m.Unusable.Find(s.now, &unusableRule)
-	s.proportion("answers of "+name+" were empty, withheld or refused", &found, math.NaN(), "Open the newest of these requests, and compare its prompt with one from before.")
+	s.proportion("answers of "+name+" were empty, withheld or refused", &found, math.NaN())
 	s.shifted(m.Length.Shift(), &level{
 		what: "an answer of " + name, unit: "{token}",
 		value: func(v float64) float64 { return math.Expm1(-v) }, telemetry: m.All.Ratio(),
@@ -323,7 +322,6 @@ func cacheCollapsed(s *service, name string, m *serving.Model) {
 		s.shifted(of, &level{
 			what: "cached share of the input of " + name, unit: "1",
 			value: func(v float64) float64 { return 0 - v }, telemetry: m.Caches.Ratio(),
-			next: "Find out what has changed at the beginning of the prompts.",
 		})
 	}
 }
@@ -332,8 +330,7 @@ func cacheCollapsed(s *service, name string, m *serving.Model) {
 func substituted(s *service) {
 	for _, name := range slices.Sorted(maps.Keys(s.Models)) {
 		if m := s.Models[name]; name != "" {
-			s.unusual(&m.Answers, m.Newest, name, "%d of %d requests for %s were answered by %s, usually by %s",
-				"Ask the provider, or pin the version of the model.")
+			s.unusual(&m.Answers, m.Newest, name, "%d of %d requests for %s were answered by %s, usually by %s", "")
 		}
 	}
 }
@@ -344,7 +341,6 @@ func throughput(s *service, name string, m *serving.Model) {
 		what: "output of one request to " + name, unit: "{token}/s",
 		value: func(v float64) float64 { return math.Exp(-v) }, telemetry: m.All.Ratio(),
 		works: [shift.Works]string{"longer prompts", "shorter answers"},
-		next:  "Look at the load and the GPUs of the model's server.",
 	})
 }
 
@@ -354,14 +350,12 @@ var truncatedRule = shift.ProportionRule{Least: 0.1, Times: 2, Count: 5}
 // truncated finds models of whose answers more are cut at a limit of tokens.
 func truncated(s *service, name string, m *serving.Model) {
 	found := m.Truncated.Find(s.now, &truncatedRule)
-	s.proportion("answers of "+name+" reached their limit of tokens", &found, m.Finished.Ratio(),
-		"Raise the limit of output tokens, or find out why the answers have become longer.")
+	s.proportion("answers of "+name+" reached their limit of tokens", &found, m.Finished.Ratio())
 }
 
 // costly finds services whose tasks take more tokens, or cost more, than usual.
 func costly(s *service) {
-	l := level{what: "a task", unit: "{token}", value: math.Exp, telemetry: s.Counted.Ratio(),
-		next: "Compare the steps of a task with one from before the onset."}
+	l := level{what: "a task", unit: "{token}", value: math.Exp, telemetry: s.Counted.Ratio()}
 	shown := s.Tokens.Shift()
 	if costs := s.Costs.Shift(); costs.Lasts {
 		shown, l.unit = costs, "USD"
@@ -383,7 +377,6 @@ func looping(s *service) {
 			Window: s.now.Sub(t.LoopingSince), Count: int64(t.Most), Telemetry: math.NaN(),
 		},
 		Evidence: []string{fmt.Sprintf("%s was called %d times in one task, with the same arguments where they are known, usually at most %d times", orUnknown(t.Repeated), t.Most, usual)},
-		Next:     "Limit the steps of a task, and look at what the call returned.",
 	})
 }
 
@@ -394,6 +387,6 @@ var toolRule = shift.ProportionRule{Least: 0.1, Times: 3, Count: 5}
 func toolErrors(s *service) {
 	for _, name := range slices.Sorted(maps.Keys(s.Tools)) {
 		found := s.Tools[name].Outcomes.Find(s.now, &toolRule)
-		s.proportion("calls of "+orUnknown(name)+" failed", &found, math.NaN(), "Look at the failed calls of the tool, newest first.")
+		s.proportion("calls of "+orUnknown(name)+" failed", &found, math.NaN())
 	}
 }

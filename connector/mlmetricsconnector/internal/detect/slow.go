@@ -88,7 +88,7 @@ func describeSlow(s *State, r *runs.Run, b *behind, since time.Time, form string
 	p := of(r, mlattr.ProblemSlow)
 	p.Onset, p.Value, p.Usual, p.Unit, p.Count = since, now, usual, "s", pace.RecentSteps
 	p.Window = time.Duration(now * pace.RecentSteps * float64(time.Second))
-	p.Next, p.Excluded = "Compare the phases of the ranks.", r.Excluded()
+	p.Excluded = r.Excluded()
 	p.GPUs *= 1 - usual/now // what they do longer
 	p.Evidence = append(p.Evidence, fmt.Sprintf(form, now, usual, 100*(now/usual-1)))
 	phaseEvidence(&p, r)

@@ -255,6 +255,5 @@ func (d *difference) describe(version string, measure, having, others int) (p pr
 		fmt.Sprintf("%d runs on %s with it, compared with those of the same %d people or programs on %d without it, with the same work in the same weeks",
 			p.Count, quantity(having, "host", "hosts"), len(d.people), others),
 	}
-	p.Next = "Go back to another version on some of these hosts, and see whether the difference goes: what else they share may be the cause."
 	return p, ok
 }
