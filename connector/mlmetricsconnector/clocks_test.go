@@ -197,7 +197,7 @@ func TestARunThatIsForgottenLeavesNothing(t *testing.T) {
 	require.NoError(t, r.connector.emit(t.Context(), false))
 	require.NoError(t, r.connector.emit(t.Context(), false))
 	assert.Len(t, r.sink.AllMetrics(), count+1, "nothing is left to emit but the end of the series")
-	assert.Zero(t, r.connector.clocks.Ranks())
+	assert.Empty(t, r.connector.clocks.Keep())
 }
 
 // timedSteps is the number of steps with a length.

@@ -148,7 +148,7 @@ func TestAHungRunStaysUntilItsProcessesGo(t *testing.T) {
 	assert.Equal(t, int64(1), counters(md)["ml.steps"])
 
 	r.every(t, 2*time.Hour, func() {})
-	assert.Zero(t, r.connector.clocks.Ranks())
+	assert.Empty(t, r.connector.clocks.Keep())
 	md = r.every(t, 21*time.Hour, func() {})
 	assert.Equal(t, 1, md.DataPointCount(), "nothing else of it is left")
 	onsets, _ := problems(t, md)

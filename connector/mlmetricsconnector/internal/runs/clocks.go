@@ -12,6 +12,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/ranks"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/wallclock"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
@@ -236,13 +237,6 @@ func (c *Clocks) live(e *Emission) []*clock {
 	})
 }
 
-// Ranks returns the number of ranks that are remembered.
-func (c *Clocks) Ranks() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.byRank)
-}
-
 // Run returns what the latest emission concluded about a run, or nil.
 func (c *Clocks) Run(key streams.RunKey) *Run { return c.runs[key] }
 
@@ -276,4 +270,55 @@ func (o *Owners) Of(run, service string) streams.Resource {
 		return owner
 	}
 	return streams.Resource{Service: service}
+}
+
+// Kept is up to where a rank is counted, so that a restart counts nothing of it again.
+type Kept struct {
+	Key Key
+	wallclock.Clock
+	// Totals are those since the latest take, Timing is their label.
+	Totals wallclock.Totals
+	Timing string
+	Attempt
+	// Worked is the end of its latest span, and Ended that of the latest one of a whole
+	// training, or 0.
+	Worked, Ended int64
+	// Last is when its latest span arrived, Spans whether spans show its steps: both before
+	// a restart.
+	Last  time.Time
+	Spans bool
+}
+
+// Keep returns what is known of all ranks.
+func (c *Clocks) Keep() (all []Kept) {
+	for _, of := range c.live(&Emission{}) {
+		of.mu.Lock()
+		k := of.Kept
+		k.Totals.Steps = slices.Clip(k.Totals.Steps)
+		k.Clock = of.Settled(&k.Totals)
+		if !of.arrived.IsZero() {
+			k.Last, k.Spans = of.arrived, !of.spanStepped.IsZero()
+		}
+		of.mu.Unlock()
+		if k.Attempted > 0 {
+			all = append(all, k)
+		}
+	}
+	return all
+}
+
+// Restore adds the ranks whose runs are live, at now. Their clocks go on with their next
+// spans, and show nothing of their runs before.
+func (c *Clocks) Restore(all []Kept, store *streams.Store, now time.Time) {
+	for i := range all {
+		of := &clock{Kept: all[i]}
+		if len(c.byRank) >= maxClocks || !store.Live(of.Key.run()) {
+			continue
+		}
+		of.Least, of.accepted, of.settled = c.limits.Stall.Nanoseconds(), now, of.Cursor
+		if of.Spans {
+			of.spanStepped = of.Last
+		}
+		c.byRank[of.Key] = of
+	}
 }

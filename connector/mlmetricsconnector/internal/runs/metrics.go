@@ -2,6 +2,7 @@ package runs
 
 import (
 	"cmp"
+	"maps"
 	"sync"
 	"time"
 
@@ -32,11 +33,9 @@ type Metrics struct {
 type process struct {
 	// first and last are when they were first and last seen, zero for one without a rank.
 	first, last time.Time
-	// trainer is its progress, as far as its metrics show it, and trained when they
-	// did last.
+	// trainer is its progress, as far as its metrics show it.
 	trainer training.Rank
 	program Program
-	trained time.Time
 }
 
 // of returns a process, a new one if it is not known, or nil beyond the limit.
@@ -56,13 +55,13 @@ func (m *Metrics) See(key Key, program Program, points []training.Point, now tim
 		}
 	}
 	if len(points) > 0 {
-		of.program, of.trained = program, now
+		of.program = program
 		of.trainer.Add(points, now)
 	}
 }
 
 // trains reports whether they show progress.
-func (p *process) trains() bool { return !p.trained.IsZero() }
+func (p *process) trains() bool { return !p.trainer.Pending.Seen.IsZero() }
 
 // shown is what a rank's metrics show since the previous emission. Its first and last are
 // zero unless its run holds a GPU.
@@ -81,8 +80,8 @@ func (m *Metrics) take(holders map[string]bool, expiration time.Duration, now ti
 		if now.Sub(of.last) > gpus.GoneAfter {
 			of.first, of.last = time.Time{}, time.Time{}
 		}
-		if expiration > 0 && now.Sub(of.trained) > expiration {
-			of.trainer, of.trained = training.Rank{}, time.Time{}
+		if expiration > 0 && now.Sub(of.trainer.Pending.Seen) > expiration {
+			of.trainer = training.Rank{}
 		}
 		if of.last.IsZero() && !of.trains() {
 			delete(m.all, key)
@@ -202,4 +201,35 @@ func numbersOf(source *streams.Source, values []training.Value, now time.Time) (
 		updates = append(updates, u)
 	}
 	return updates
+}
+
+// KeptMetrics are the newest points of a rank's metrics, and what they have shown.
+type KeptMetrics struct {
+	Key     Key
+	Trainer training.Rank
+}
+
+// Keep returns what is known of all ranks.
+func (m *Metrics) Keep() (all []KeptMetrics) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for key, of := range m.all {
+		if of.trains() {
+			k := KeptMetrics{key, of.trainer}
+			k.Trainer.Metrics = maps.Clone(k.Trainer.Metrics)
+			all = append(all, k)
+		}
+	}
+	return all
+}
+
+// Restore adds what Keep returned.
+func (m *Metrics) Restore(all []KeptMetrics) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range all {
+		if of := m.of(all[i].Key); of != nil {
+			of.trainer = all[i].Trainer
+		}
+	}
 }

@@ -52,10 +52,8 @@ type Clock struct {
 	// is startup; 0 if unknown.
 	Born int64
 
-	// Cursor is the end of the attributed time; 0 before the first span, when Begun is
-	// false.
+	// Cursor is the end of the attributed time, 0 before the first span.
 	Cursor  int64
-	Begun   bool
 	pending []Span
 	ends    []stepEnd
 	// Previous is the end of the previous attempt; LostTime reports whether it
@@ -77,7 +75,7 @@ const maxStartup = int64(24 * 3600 * 1e9)
 // Observe adds a span. It returns false for a span that ended before the
 // attributed time or before its own start; such a span has no effect.
 func (c *Clock) Observe(s Span, into *Totals) bool {
-	if s.Start <= 0 || s.End < s.Start || c.Begun && s.End <= c.Cursor || s.End <= c.Previous {
+	if s.Start <= 0 || s.End < s.Start || s.End <= c.Cursor || s.End <= c.Previous {
 		return false
 	}
 	if len(c.pending) >= maxPending {
@@ -128,7 +126,7 @@ func (c *Clock) EndStep(end int64, whole bool, into *Totals) {
 	if end <= 0 {
 		return
 	}
-	if c.Steps.LastEnd > 0 && !c.Begun && len(c.pending) == 0 {
+	if c.Steps.LastEnd > 0 && c.Cursor == 0 && len(c.pending) == 0 {
 		// The client times no phases.
 		c.Steps.learn(end - c.Steps.LastEnd)
 	}
@@ -136,7 +134,7 @@ func (c *Clock) EndStep(end int64, whole bool, into *Totals) {
 	if len(c.ends) >= maxPending {
 		c.Advance(c.Newest(), into)
 	}
-	if len(c.ends) < maxPending && (!c.Begun || end > c.Cursor) {
+	if len(c.ends) < maxPending && end > c.Cursor {
 		c.ends = append(c.ends, stepEnd{end, whole})
 	}
 }
@@ -181,7 +179,7 @@ func (c *Clock) Settled(into *Totals) Clock {
 
 // Advance attributes the time up to until, which is at most Newest.
 func (c *Clock) Advance(until int64, into *Totals) {
-	if len(c.pending) == 0 || c.Begun && until <= c.Cursor || !c.Begun && !c.begin(until, into) {
+	if len(c.pending) == 0 || until <= c.Cursor || c.Cursor == 0 && !c.begin(until, into) {
 		return
 	}
 	var open moment
@@ -233,7 +231,7 @@ func (c *Clock) begin(until int64, into *Totals) bool {
 	if until < first {
 		return false
 	}
-	c.Begun, c.Cursor, c.Steps.Start = true, first, first
+	c.Cursor, c.Steps.Start = first, first
 	if c.Born > c.Previous && c.Born < first && first-c.Born <= maxStartup {
 		into.States[Startup] += first - c.Born
 		first = c.Born
