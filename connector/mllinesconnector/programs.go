@@ -39,7 +39,7 @@ type programs struct {
 	prefixed int
 	swept    time.Time
 	// restored are processes from before the start of which no line has come since.
-	restored map[string]keptProcess
+	restored map[string]training.State
 }
 
 // of returns the stream of an origin, nil beyond the limit.
@@ -120,7 +120,7 @@ func (ps *programs) forget(key string) {
 func (ps *programs) restore(p *process) {
 	if kept, ok := ps.restored[p.key]; ok {
 		delete(ps.restored, p.key)
-		p.Restore(kept.State)
+		p.Restore(kept)
 	}
 }
 
@@ -131,15 +131,7 @@ const stateVersion = 1
 type keptState struct {
 	Version int `json:"version"`
 	// Processes are by the owner of their stream and their prefix.
-	Processes map[string]keptProcess `json:"processes"`
-}
-
-type keptProcess struct {
-	training.State
-
-	// Seen is the minute of the newest line, so that a state in which nothing else has
-	// changed is not written with each line.
-	Seen time.Time `json:"seen"`
+	Processes map[string]training.State `json:"processes"`
 }
 
 // openStorage reads what was kept.
@@ -158,12 +150,14 @@ func (l *lines) openStorage(ctx context.Context, host component.Host) (err error
 func (l *lines) Export() ([]byte, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	state := keptState{Version: stateVersion, Processes: make(map[string]keptProcess, len(l.programs.restored))}
+	state := keptState{Version: stateVersion, Processes: make(map[string]training.State, len(l.programs.restored))}
 	maps.Copy(state.Processes, l.programs.restored)
 	for _, s := range l.programs.streams {
 		for _, p := range s.processes {
 			if p.Trains() && p.writes == p {
-				state.Processes[p.key] = keptProcess{p.State, s.seen.UTC().Truncate(time.Minute)}
+				kept := p.State
+				kept.Seen = s.seen.UTC().Truncate(time.Minute)
+				state.Processes[p.key] = kept
 			}
 		}
 	}
@@ -180,7 +174,7 @@ func (l *lines) Import(data []byte) error {
 		return fmt.Errorf("its version is %d, not %d", state.Version, stateVersion)
 	}
 	now := l.now()
-	maps.DeleteFunc(state.Processes, func(_ string, kept keptProcess) bool {
+	maps.DeleteFunc(state.Processes, func(_ string, kept training.State) bool {
 		return now.Sub(kept.Seen) > idleTimeout || len(state.Processes) > l.programs.most+maxProcesses
 	})
 	l.programs.restored = state.Processes

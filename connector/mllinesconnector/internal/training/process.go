@@ -350,4 +350,7 @@ type State struct {
 	From  time.Time `json:"from,omitzero"`
 	End   time.Time `json:"end,omitzero"`
 	Ended bool      `json:"ended,omitempty"`
+	// Seen is the minute of the newest line, set when the state is kept, so that one in which
+	// nothing else has changed is not written with each line.
+	Seen time.Time `json:"seen"`
 }
