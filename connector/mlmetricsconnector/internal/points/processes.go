@@ -61,12 +61,10 @@ func (s *Seen) noteCPU(m pmetric.Metric, attrs pcommon.Map, resource streams.Res
 // computes reports whether a point is about the time in which a process computes,
 // not that in which it waits.
 func computes(attrs pcommon.Map) bool {
-	for _, key := range [...]string{"cpu.mode", "process.cpu.state", "state", "type"} {
-		if !slices.Contains([]string{"", "user", "system", "nice"}, mlattr.IDAt(attrs, key)) {
-			return false
-		}
+	waits := func(key string) bool {
+		return !slices.Contains([]string{"", "user", "system", "nice"}, mlattr.IDAt(attrs, key))
 	}
-	return true
+	return !slices.ContainsFunc([]string{"cpu.mode", "process.cpu.state", "state", "type"}, waits)
 }
 
 // trainingPoints are the points of a resource that show the progress of a trainer

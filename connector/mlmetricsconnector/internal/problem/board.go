@@ -56,8 +56,6 @@ type Board struct {
 	ofKind  map[string]int
 	unpaged int
 	left    int64
-	// restored are those whose records are sent again with the next emission.
-	restored []*Entry
 }
 
 // NewBoard returns a Board without problems.
@@ -109,10 +107,6 @@ func (b *Board) Settle(now time.Time, withheld bool, before func(Subject, time.T
 	maps.DeleteFunc(b.ended, func(_ key, at time.Time) bool { return now.Sub(at) >= flapTime })
 	b.sift(now, withheld)
 	changed := make(map[*Entry]bool)
-	for _, entry := range b.restored {
-		changed[entry] = true
-	}
-	b.restored = nil
 	for id, p := range b.reported {
 		entry := b.open[id]
 		if entry == nil {
@@ -120,7 +114,6 @@ func (b *Board) Settle(now time.Time, withheld bool, before func(Subject, time.T
 				continue
 			}
 			entry.Before = before(entry.Subject, entry.Onset)
-			changed[entry] = true
 		} else {
 			entry.update(p)
 			entry.Restored = false
@@ -134,8 +127,8 @@ func (b *Board) Settle(now time.Time, withheld bool, before func(Subject, time.T
 	for id, entry := range b.open {
 		stale := entry.Stale
 		b.finish(id, entry, now, news)
-		if entry.Stale != stale && entry.Ended.IsZero() {
-			changed[entry] = true
+		if entry.said.at.IsZero() || entry.Stale != stale && entry.Ended.IsZero() {
+			changed[entry] = true // nothing was said of what is new or restored
 		}
 	}
 	causes := b.causes()
@@ -346,7 +339,6 @@ func (b *Board) Restore(open []Entry, now time.Time) {
 		if entry := b.begin(id, &was.Problem, now); entry != nil {
 			entry.Detected, entry.Found, entry.Before = earlier(was.Detected, now), earlier(was.Evident, now), was.Before
 			entry.back, entry.Restored = true, true
-			b.restored = append(b.restored, entry)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package wallclock
 
 import (
+	"slices"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
@@ -47,10 +48,8 @@ func (p Phase) String() string { return phaseNames[p] }
 // phase that spans others, such as an epoch, and for work that is no training,
 // such as sampling.
 func PhaseOf(name string) (Phase, bool) {
-	for p, known := range phaseNames[:NoPhase] {
-		if known == name {
-			return Phase(p), true
-		}
+	if p := slices.Index(phaseNames[:NoPhase], name); p >= 0 {
+		return Phase(p), true // #nosec G115 -- an index of a short list
 	}
 	return NoPhase, false
 }
