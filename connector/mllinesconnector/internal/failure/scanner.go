@@ -284,9 +284,7 @@ func (s *Scanner) watchdog(line string) {
 	}
 	message := line[strings.Index(line, "Watchdog caught"):]
 	f.Message = strings.Clone(message[:min(len(message), maxMessage)])
-	if s.found == nil {
-		s.found = &f
-	}
+	s.found = cmp.Or(s.found, &f)
 }
 
 // gpuOutOfMemory reads the exception of a GPU without memory where its traceback is missing.

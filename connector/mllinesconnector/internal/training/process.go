@@ -96,9 +96,7 @@ func (p *Process) Held() int { return len(p.burst) }
 // Read adds what a line says.
 func (p *Process) Read(r *format.Reading, at Moment, now time.Time) {
 	p.Format = r.Format().Name
-	if p.Began.IsZero() {
-		p.Began = at.Time
-	}
+	p.Began = cmp.Or(p.Began, at.Time)
 	switch kind := r.Kind(); kind {
 	case format.Step, format.Numbers, format.Bar, format.Epoch:
 		p.burstIn = now

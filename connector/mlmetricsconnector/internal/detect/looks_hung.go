@@ -48,7 +48,7 @@ func hung(s *State, r *runs.Run, report func(problem.Problem)) {
 		back = shared.Later(back, s.GPUs.Hosts[rank.Host].Back) // what it sent before is lost
 		interactive = interactive || rank.Silences.Irregular() || len(r.Ranks) == 1 && rank.Silences.Often(r.Seen.Sub(rank.Since))
 	}
-	asOf := r.GPUs.AsOf(s.Now)
+	asOf := cmp.Or(r.GPUs.Silent, s.Now) // until when something is known of the GPUs
 	silent := asOf.Sub(r.Since)
 	all := mlattr.Mapped(r.GPUs.All, func(g *gpus.State) *gpus.State {
 		is := *g

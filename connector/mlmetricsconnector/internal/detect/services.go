@@ -1,6 +1,7 @@
 package detect
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -56,9 +57,7 @@ func (s *service) models(of func(name string, m *serving.Model)) {
 // add adds a problem. The one that began first counts, and has the evidence of all.
 func (s *service) add(p problem.Problem) {
 	p.Kind, p.Subject.Resource = s.kind, s.Resource
-	if p.Evident.IsZero() {
-		p.Evident = s.newest
-	}
+	p.Evident = cmp.Or(p.Evident, s.newest)
 	if p.Count > 0 {
 		p.Interval = p.Window / time.Duration(p.Count)
 	}
@@ -197,12 +196,7 @@ func figure(value float64, unit string) string {
 }
 
 // orUnknown returns a name as evidence has it.
-func orUnknown(name string) string {
-	if name == "" {
-		return "an unnamed one"
-	}
-	return name
-}
+func orUnknown(name string) string { return cmp.Or(name, "an unnamed one") }
 
 // mostOf is the share of the failures of all models from which on one is named.
 const mostOf = 0.8

@@ -164,9 +164,7 @@ func (h *holder) settle(g *gpu) {
 	switch {
 	case h.holds():
 		h.lost = time.Time{}
-		if h.since.IsZero() {
-			h.since = h.seen
-		}
+		h.since = cmp.Or(h.since, h.seen)
 	case h.lost.IsZero():
 		h.lost = g.asOf
 	case g.asOf.Sub(h.lost) >= releasedAfter:
@@ -220,9 +218,7 @@ func (f *Fleet) read(key Key, m gpupoint.Quantity, r *Reading) *gpu {
 		shared.Entry(f.hosts, g.Host, func() *silence.Sender { return new(silence.Sender) })
 	}
 	f.hosts[key.Host].See(r.Now)
-	if r.At.IsZero() || r.At.After(r.Now) {
-		r.At = r.Now
-	}
+	r.At = shared.Earlier(r.At, r.Now)
 	if !g.read[m].add(*r) {
 		return nil
 	}
@@ -439,9 +435,7 @@ func (s *signals) settle(next time.Time) {
 		is := 0.0
 		if s.active != 0 {
 			is = 1
-			if s.since.IsZero() {
-				s.since = s.activeAt
-			}
+			s.since = cmp.Or(s.since, s.activeAt)
 			s.seen |= s.active
 		}
 		s.throttles = is + (s.throttles-is)*math.Exp(-elapsed.Seconds()/throttleMemory.Seconds())

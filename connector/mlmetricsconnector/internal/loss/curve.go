@@ -8,6 +8,7 @@
 package loss
 
 import (
+	"cmp"
 	"math"
 	"math/bits"
 	"time"
@@ -204,9 +205,7 @@ func (c *Curve) begin(at int64) (again bool) {
 // addNonfinite adds to the newest step that its loss is NaN or infinite.
 func (c *Curve) addNonfinite(now time.Time) {
 	c.nonfinite |= 1
-	if c.broken.IsZero() {
-		c.broken = now
-	}
+	c.broken = cmp.Or(c.broken, now)
 }
 
 // scale returns the logarithm of a loss, or the loss once one was not positive.

@@ -180,10 +180,7 @@ func (b *Board) sift(now time.Time, withheld bool) {
 		}
 	}
 	for id, p := range b.reported {
-		if p.Evident.IsZero() {
-			p.Evident = now
-		}
-		p.Evident = earlier(p.Evident, now)
+		p.Evident = earlier(cmp.Or(p.Evident, now), now)
 		kind, _ := mlattr.ProblemNamed(id.kind)
 		var entries []key
 		if s := id.subject; b.open[id] == nil {

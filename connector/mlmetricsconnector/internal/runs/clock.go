@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"sync"
 	"time"
 
@@ -103,9 +104,7 @@ func (c *clock) observe(s *Span, now time.Time) (updates []streams.Update, live 
 	}
 	c.Timing = s.Timing
 	c.describe(&s.Program)
-	if c.since.IsZero() {
-		c.since = now
-	}
+	c.since = cmp.Or(c.since, now)
 	c.arrive(now, begun > 0)
 	c.ending.see(s, c.Worked)
 	if s.EndsRun {
@@ -274,22 +273,14 @@ func (c *clock) restart() {
 func (c *clock) forget(since time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	newest := c.lastHeard()
-	if newest.IsZero() {
-		newest = c.Last
-	}
+	newest := cmp.Or(c.lastHeard(), c.Last)
 	c.forgotten = !newest.IsZero() && !newest.After(since)
 	return c.forgotten
 }
 
 // lastHeard returns the arrival of the rank's latest span, or of its metrics if
 // there is no span. It is zero for a rank that was not heard since a restart.
-func (c *clock) lastHeard() time.Time {
-	if c.arrived.IsZero() {
-		return c.heard
-	}
-	return c.arrived
-}
+func (c *clock) lastHeard() time.Time { return cmp.Or(c.arrived, c.heard) }
 
 // advance returns the updates of the rank's series, and what the rank shows about
 // its run. known is false for a rank of which nothing is known yet.
@@ -329,7 +320,7 @@ func (c *clock) advance(limits Timeouts, held gpus.Held, e *Emission) (updates [
 // report returns what the rank shows about its run since the previous call.
 func (c *clock) report(state State, now time.Time) *Rank {
 	rank := &Rank{
-		Name: c.Key.Run.Rank, Host: c.Key.Run.Host, State: state, Since: c.since, Alive: c.arrived, Seen: c.lastHeard(),
+		Name: c.Key.Run.Rank, Host: c.Key.Run.Host, State: state, Since: c.since, Alive: cmp.Or(c.arrived, c.since), Seen: c.lastHeard(),
 		Speed:  c.speed(),
 		Breaks: Breaks{Patience: c.patience(), Pause: c.pause, Resumed: c.resumed, Silences: c.silences},
 		Last:   Last{Steps: c.counted, Stepped: c.stepped, End: c.Worked, Phase: c.latest}, Program: c.program,
@@ -340,9 +331,6 @@ func (c *clock) report(state State, now time.Time) *Rank {
 	}
 	rank.Saves.Last = c.saves.Last()
 	rank.Saves.Missed, rank.Saves.Late, rank.Saves.Regular = c.saves.Overdue(now, c.steps)
-	if rank.Alive.IsZero() {
-		rank.Alive = c.since
-	}
 	c.spent = wallclock.Spent{}
 	return rank
 }

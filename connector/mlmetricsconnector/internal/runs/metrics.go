@@ -50,9 +50,7 @@ func (m *Metrics) See(key Key, program Program, points []training.Point, now tim
 		return
 	}
 	if key.Run.Rank != "" {
-		if of.last = now; of.first.IsZero() {
-			of.first = now
-		}
+		of.first, of.last = cmp.Or(of.first, now), now
 	}
 	if len(points) > 0 {
 		of.program = program

@@ -47,14 +47,6 @@ type GPUs struct {
 	Number float64
 }
 
-// AsOf is the time until which something is known of the GPUs.
-func (g *GPUs) AsOf(now time.Time) time.Time {
-	if g.Silent.IsZero() {
-		return now
-	}
-	return g.Silent
-}
-
 // Members are the ranks of a run as the rules about missing ranks see them.
 type Members struct {
 	All []ranks.Rank

@@ -1,6 +1,7 @@
 package streams
 
 import (
+	"cmp"
 	"errors"
 	"strconv"
 	"time"
@@ -63,9 +64,7 @@ func (f *Flusher) Flush(now time.Time, evicted Evicted) (removed int64, err erro
 			st.Expired = true
 			st.reset()
 		}
-		if st.Shown.IsZero() {
-			st.Shown = now
-		}
+		st.Shown = cmp.Or(st.Shown, now)
 		if n := len(parts); n == 0 || parts[n-1].points >= maxPoints {
 			parts = append(parts, f.newBuilder(now))
 		}

@@ -6,6 +6,7 @@
 package training
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -132,10 +133,7 @@ func (r *Rank) Add(points []Point, now time.Time) {
 	if len(points) == 0 {
 		return
 	}
-	if r.Pending.First.IsZero() {
-		r.Pending.First = now
-	}
-	r.Pending.Seen = now
+	r.Pending.First, r.Pending.Seen = cmp.Or(r.Pending.First, now), now
 	var c change
 	at := int64(0)
 	for i := range points {
