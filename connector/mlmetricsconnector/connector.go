@@ -46,6 +46,7 @@ type metricsConnector struct {
 	readers sync.Pool
 	counts  counting
 	prices  *price.File
+	looks   shared.Loop
 	flusher streams.Flusher
 
 	// cancel ends an emission that exceeds the time of Shutdown.
@@ -102,7 +103,7 @@ func (c *metricsConnector) Start(ctx context.Context, host component.Host) error
 	ctx, c.cancel = context.WithCancel(context.Background())
 	c.stop, c.stopped = make(chan struct{}), make(chan struct{})
 	c.prices.Look()
-	go c.prices.Watch(ctx)
+	c.looks.Start(price.CheckPrices, price.CheckPrices, func(context.Context) { c.prices.Look() })
 	go c.emitByTimer(ctx)
 	return nil
 }
@@ -126,6 +127,7 @@ func (c *metricsConnector) end(ctx context.Context) (err error) {
 		err = errors.Join(err, c.counts.close(ctx), c.member.Shutdown(ctx))
 	}()
 	defer c.cancel()
+	defer c.looks.Finish(ctx)
 	close(c.stop)
 	select {
 	case <-c.stopped:

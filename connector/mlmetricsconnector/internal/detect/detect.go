@@ -66,7 +66,11 @@ func New() Detector {
 		eachModel(mlattr.ProblemThroughputDrop, throughput),
 	}
 	return func(s *State, report func(problem.Problem)) {
-		cmp.Or(s.Lemons, new(Lemons)).detect(s, all, report)
+		cmp.Or(s.Lemons, new(Lemons)).detect(s, all, func(p problem.Problem) {
+			kind, _ := mlattr.ProblemNamed(p.Kind)
+			p.Next = cmp.Or(p.Next, kind.Next)
+			report(p)
+		})
 	}
 }
 

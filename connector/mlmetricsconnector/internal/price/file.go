@@ -4,7 +4,6 @@
 package price
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -317,18 +316,6 @@ func (f *File) Read() (changed bool, err error) {
 	}
 	f.table.Store(&Table{providers: providers, date: info.ModTime().UTC().Format(time.DateOnly)})
 	return true, nil
-}
-
-// Watch looks at the file each minute until ctx ends.
-func (f *File) Watch(ctx context.Context) {
-	for f.path != "" {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(CheckPrices):
-			f.Look()
-		}
-	}
 }
 
 // Look reads the file, if there is one, and logs if it has changed, or cannot be read for

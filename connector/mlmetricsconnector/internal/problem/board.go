@@ -70,11 +70,9 @@ func NewBoard() *Board {
 // one with the earlier onset stays. A kind that is not in mlattr.Problems is
 // ignored.
 func (b *Board) Report(p Problem) {
-	kind, known := mlattr.ProblemNamed(p.Kind)
-	if !known {
+	if _, known := mlattr.ProblemNamed(p.Kind); !known {
 		return
 	}
-	p.Next = cmp.Or(p.Next, kind.Next)
 	id := key{p.Kind, p.Subject}
 	if other := b.reported[id]; other == nil || p.Onset.Before(other.Onset) {
 		b.reported[id] = &p

@@ -44,7 +44,7 @@ type Problem struct {
 	Evidence, Excluded []string
 	// GPUs are those that the problem keeps from work, 0 if none is known.
 	GPUs float64
-	// Next says what to do next, "" for what its kind says.
+	// Next says what to do next.
 	Next string
 }
 

@@ -115,9 +115,6 @@ func (c *Clocks) add(key Key) *clock {
 
 // learn keeps the silences of a program, for its next runs.
 func (c *Clocks) learn(of streams.Resource, made Silences) {
-	if made.Number == 0 {
-		return
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if known, is := c.silences[of]; made.Longest > known.Longest && (is || len(c.silences) < maxSilences) {
@@ -127,9 +124,6 @@ func (c *Clocks) learn(of streams.Resource, made Silences) {
 
 // Forget removes the clocks of replaced runs.
 func (c *Clocks) Forget(evicted streams.Evicted) {
-	if len(evicted) == 0 {
-		return
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	maps.DeleteFunc(c.byRank, func(key Key, of *clock) bool {

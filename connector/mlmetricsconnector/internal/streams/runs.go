@@ -185,12 +185,11 @@ func (r *runs) held() map[RunKey]bool {
 // no GPU. They have no streams left, because each update of a stream is one of
 // its run.
 func (r *runs) expire(expiration time.Duration, now time.Time) {
-	if expiration <= 0 {
-		return
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	maps.DeleteFunc(r.seen, func(_ RunKey, run *liveRun) bool { return !run.held && now.Sub(run.updated) > expiration })
+	maps.DeleteFunc(r.seen, func(_ RunKey, run *liveRun) bool {
+		return expiration > 0 && !run.held && now.Sub(run.updated) > expiration
+	})
 }
 
 // Judge sets the standing of the given runs, and which runs hold GPUs. All

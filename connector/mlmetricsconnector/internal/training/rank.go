@@ -128,11 +128,8 @@ type change struct {
 	steps float64
 }
 
-// Add adds the points of one request of the rank, which arrived at now.
+// Add adds the points of one request of the rank, of which there must be any, which arrived at now.
 func (r *Rank) Add(points []Point, now time.Time) {
-	if len(points) == 0 {
-		return
-	}
 	r.Pending.First, r.Pending.Seen = cmp.Or(r.Pending.First, now), now
 	var c change
 	at := int64(0)
