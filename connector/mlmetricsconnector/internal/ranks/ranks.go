@@ -167,13 +167,9 @@ func (a *Answers) Add(number, address, state string) {
 	if gravity < 0 || number == "" {
 		return
 	}
-	for i := range a.stuck {
-		if s := &a.stuck[i]; s.Number == number {
-			s.gravity = min(s.gravity, gravity)
-			return
-		}
-	}
-	if len(a.stuck) < maxStuck {
+	if s := mlattr.Find(a.stuck, func(s *Stuck) bool { return s.Number == number }); s != nil {
+		s.gravity = min(s.gravity, gravity)
+	} else if len(a.stuck) < maxStuck {
 		a.stuck = append(a.stuck, Stuck{number, address, gravity})
 	}
 }

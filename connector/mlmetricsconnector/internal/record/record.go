@@ -4,6 +4,7 @@ package record
 import (
 	"cmp"
 	"math"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -71,17 +72,16 @@ func (r *Batch) Problem(p *problem.Entry) {
 		at, state = r.now, mlattr.ProblemStale
 	}
 	record := r.add(p.Subject.Resource, mlattr.Problem, at)
-	number, text := plog.SeverityNumberInfo, "INFO"
-	if state == mlattr.ProblemBegan {
-		switch p.Severity {
-		case mlattr.SeverityPage:
-			number, text = plog.SeverityNumberError, "ERROR"
-		case mlattr.SeverityTicket:
-			number, text = plog.SeverityNumberWarn, "WARN"
-		}
+	number := plog.SeverityNumberInfo
+	switch {
+	case state != mlattr.ProblemBegan:
+	case p.Severity == mlattr.SeverityPage:
+		number = plog.SeverityNumberError
+	case p.Severity == mlattr.SeverityTicket:
+		number = plog.SeverityNumberWarn
 	}
 	record.SetSeverityNumber(number)
-	record.SetSeverityText(text)
+	record.SetSeverityText(strings.ToUpper(number.String()))
 	record.Body().SetStr(p.Sentence())
 	attrs := record.Attributes()
 	attrs.EnsureCapacity(32)

@@ -393,12 +393,7 @@ func (v *Versions) index(name string, now time.Time) uint8 {
 	}
 	at := slices.Index(v.names[:], name)
 	if at < 0 {
-		at = 1
-		for i := range v.seen {
-			if i > 0 && v.seen[i].Before(v.seen[at]) {
-				at = i
-			}
-		}
+		at = 1 + slices.Index(v.seen[1:], slices.MinFunc(v.seen[1:], time.Time.Compare))
 		v.names[at] = strings.Clone(name)
 	}
 	v.seen[at] = now

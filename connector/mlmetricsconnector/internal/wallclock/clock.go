@@ -223,10 +223,7 @@ func shrink[T any](list []T) []T {
 // before is startup as far as the process is known to have run, and unknown
 // back to an attempt that did not end.
 func (c *Clock) begin(until int64, into *Totals) bool {
-	first := c.pending[0].Start
-	for i := range c.pending {
-		first = min(first, c.pending[i].Start)
-	}
+	first := slices.MinFunc(c.pending, func(a, b Span) int { return cmp.Compare(a.Start, b.Start) }).Start
 	first = max(first, c.Previous)
 	if until < first {
 		return false
