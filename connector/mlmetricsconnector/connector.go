@@ -50,9 +50,10 @@ type metricsConnector struct {
 	flusher streams.Flusher
 
 	// cancel ends an emission that exceeds the time of Shutdown.
-	cancel        context.CancelFunc
-	stop, stopped chan struct{}
-	shutdown      sync.Once
+	cancel   context.CancelFunc
+	stop     chan struct{}
+	emitting sync.WaitGroup
+	shutdown sync.Once
 }
 
 var _ connector.Traces = (*metricsConnector)(nil)
@@ -101,10 +102,10 @@ func (c *metricsConnector) Start(ctx context.Context, host component.Host) error
 	c.store.Exclude(&c.Shared.seen.Silences)
 	// The context of Start ends with Start, that of emissions with Shutdown.
 	ctx, c.cancel = context.WithCancel(context.Background())
-	c.stop, c.stopped = make(chan struct{}), make(chan struct{})
+	c.stop = make(chan struct{})
 	c.prices.Look()
 	c.looks.Start(price.CheckPrices, price.CheckPrices, func(context.Context) { c.prices.Look() })
-	go c.emitByTimer(ctx)
+	c.emitting.Go(func() { c.emitByTimer(ctx) })
 	return nil
 }
 
@@ -129,11 +130,9 @@ func (c *metricsConnector) end(ctx context.Context) (err error) {
 	defer c.cancel()
 	defer c.looks.Finish(ctx)
 	close(c.stop)
-	select {
-	case <-c.stopped:
-	case <-ctx.Done():
+	if err := shared.Await(ctx, c.emitting.Wait); err != nil {
 		// The goroutine ends as soon as the next component returns.
-		return fmt.Errorf("an emission exceeded the time of the shutdown, so the last one is missing: %w", ctx.Err())
+		return fmt.Errorf("an emission exceeded the time of the shutdown, so the last one is missing: %w", err)
 	}
 	if err := c.emit(ctx, true); err != nil {
 		return fmt.Errorf("send the last emission: %w", err)
@@ -189,7 +188,6 @@ func (c *metricsConnector) unguardedWhy() string {
 // new series every second, so that after a restart series are missing, and new
 // ones are zero, no longer than necessary.
 func (c *metricsConnector) emitByTimer(ctx context.Context) {
-	defer close(c.stopped)
 	begun, first := time.Now(), true
 	ticker := time.NewTicker(min(firstInterval, c.cfg.FlushInterval))
 	defer ticker.Stop()

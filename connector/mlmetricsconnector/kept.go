@@ -23,6 +23,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/runs"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/spans"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/saved"
 )
 
@@ -168,8 +169,7 @@ type keeping struct {
 	// saved is the state, nil if nothing is kept over restarts.
 	saved  *saved.State
 	cancel context.CancelFunc
-	// ended is closed after the last save.
-	ended chan struct{}
+	saving sync.WaitGroup
 }
 
 // load opens the place of the configuration, if it keeps anything, loads what is kept under the
@@ -186,12 +186,11 @@ func (k *keeping) load(ctx context.Context, host component.Host, set connector.S
 	}
 	// The context of Start ends with Start.
 	background, cancel := context.WithCancel(context.Background())
-	k.cancel, k.ended = cancel, make(chan struct{})
-	go func() {
-		defer close(k.ended)
+	k.cancel = cancel
+	k.saving.Go(func() {
 		k.saved.SaveEvery(background, every)
 		k.saved.Close()
-	}()
+	})
 	return nil
 }
 
@@ -204,12 +203,10 @@ func (k *keeping) close(ctx context.Context) error {
 	k.cancel()
 	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
 	defer cancel()
-	select {
-	case <-k.ended:
-		return nil
-	case <-ctx.Done():
+	if shared.Await(ctx, k.saving.Wait) != nil {
 		return errors.New("the storage did not answer in time, so the newest changes are not saved")
 	}
+	return nil
 }
 
 // saveFailures say what a failed operation of the storage means.
