@@ -12,7 +12,7 @@ import (
 )
 
 // leastFound is the least share of the real trainings in which longer steps are found.
-const leastFound = 0.75
+const leastFound = 0.9
 
 // TestRealTrainings replays real trainings. Nothing is wrong with them as they were.
 func TestRealTrainings(t *testing.T) {
