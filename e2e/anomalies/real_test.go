@@ -48,7 +48,7 @@ func TestRealTrainings(t *testing.T) {
 	if *update {
 		head, rest, _ := strings.Cut(string(page), "## Real trainings\n")
 		if i := strings.Index(rest, "\n## "); i >= 0 {
-			rest = rest[i+1:]
+			rest = rest[i:]
 		} else {
 			rest = ""
 		}

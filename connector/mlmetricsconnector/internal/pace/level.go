@@ -15,9 +15,9 @@ const (
 	levelSteps, longSteps, leastDistinct = 20, 10, 3
 	longStep                             = 1.0
 	// usualBlocks are compared with newBlocks, of at least leastUsual.
-	usualBlocks, newBlocks, leastUsual = 18, 4, 7
-	// lowestOf is the number of blocks of a group.
-	lowestOf = 4
+	usualBlocks, newBlocks, leastUsual = 24, 4, 7
+	// lowestOf is the number of blocks of a group, of which usualGroups are compared.
+	lowestOf, usualGroups = 4, 16
 	// leastShift is the least shift of a level, as a logarithm: real runs vary by a
 	// hundredth.
 	leastShift = 0.035
@@ -152,22 +152,22 @@ func (l *Level) Add(d time.Duration) {
 		return
 	}
 	l.drift.add(shortest, n, time.Duration(total*float64(time.Second)))
-	l.medians.add(median, n, total)
+	l.medians.add(median, usualBlocks, n, total)
 	l.group, l.steps, l.seconds = append(l.group, median), l.steps+n, l.seconds+total
 	if len(l.group) == lowestOf {
-		l.lowest.add(slices.Min(l.group), l.steps, l.seconds)
+		l.lowest.add(slices.Min(l.group), usualGroups, l.steps, l.seconds)
 		l.group, l.steps, l.seconds = l.group[:0], 0, 0
 	}
 }
 
-// add adds the level of so many steps and seconds.
-func (l *levels) add(level float64, steps int, seconds float64) {
+// add adds the level of so many steps and seconds, which is compared with usual ones before.
+func (l *levels) add(level float64, usual, steps int, seconds float64) {
 	if l.shift.size > 0 {
 		l.follow(level)
 		return
 	}
 	l.newest = append(l.newest, level)
-	if most := usualBlocks + newBlocks; len(l.newest) > most {
+	if most := usual + newBlocks; len(l.newest) > most {
 		l.newest = slices.Delete(l.newest, 0, len(l.newest)-most)
 	}
 	l.find(steps, seconds)
