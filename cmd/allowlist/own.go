@@ -14,6 +14,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
 )
 
@@ -130,17 +131,21 @@ func ownTexts(root string) (map[string]bool, error) {
 // conclusionWords collects the words of what ml_metrics says of problems.
 func conclusionWords(root string) (map[string]bool, error) {
 	words := map[string]bool{}
-	err := inspectAll(root, "connector/mlmetricsconnector/internal/detect/*.go", func(node ast.Node) {
-		literal, ok := node.(*ast.BasicLit)
-		if !ok || !strings.Contains(quotedText(literal), " ") {
-			return
-		}
-		for word := range strings.FieldsSeq(quotedText(literal)) {
+	add := func(text string) {
+		for word := range strings.FieldsSeq(text) {
 			if word = strings.Trim(word, "(),.:;"); !strings.ContainsAny(word, "%0123456789") {
 				words[word] = true
 			}
 		}
+	}
+	err := inspectAll(root, "connector/mlmetricsconnector/internal/detect/*.go", func(node ast.Node) {
+		if literal, ok := node.(*ast.BasicLit); ok && strings.Contains(quotedText(literal), " ") {
+			add(quotedText(literal))
+		}
 	})
+	for _, kind := range mlattr.Problems {
+		add(kind.Next)
+	}
 	delete(words, "")
 	return words, err
 }
