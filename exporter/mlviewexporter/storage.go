@@ -6,11 +6,9 @@ import (
 	"slices"
 
 	"go.opentelemetry.io/collector/component"
-	"go.opentelemetry.io/collector/exporter"
 	"go.uber.org/zap"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/saved"
 )
@@ -23,47 +21,33 @@ var storageFailures = map[string]string{
 	saved.Write:  "The state of the page could not be saved. The page saves it again in a minute.",
 }
 
-// persisted keeps the state of the page over restarts, and knows what the collector's
-// components tell each other.
-type persisted struct {
-	set       exporter.Settings
-	cfg       *Config
-	telemetry *telemetry
-
-	saved *saved.State
-	// collector is what the collector's components tell each other.
-	collector *shared.State
-	// withdraw ends the publication of the page's own notices.
-	withdraw func()
-}
-
 // openState loads what was kept, if anything is.
-func (s *persisted) openState(ctx context.Context, host component.Host, store *model.Store) (err error) {
-	place := saved.Place{Kind: component.KindExporter, Owner: s.set.ID, Storage: s.cfg.Storage, Directory: s.cfg.StateDirectory}
-	if s.saved, err = place.Load(ctx, host, "", store, s.storageFailed); err != nil {
+func (v *view) openState(ctx context.Context, host component.Host) (err error) {
+	place := saved.Place{Kind: component.KindExporter, Owner: v.set.ID, Storage: v.cfg.Storage, Directory: v.cfg.StateDirectory}
+	if v.saved, err = place.Load(ctx, host, "", v.Store, v.storageFailed); err != nil {
 		return err
 	}
-	s.collector = shared.StateOf(host)
-	s.withdraw = s.collector.PublishNotices(s.set.ID.String(), s.ownNotices)
+	v.collector = shared.StateOf(host)
+	v.withdraw = v.collector.PublishNotices(v.set.ID.String(), v.ownNotices)
 	return nil
 }
 
 // storageFailed reports a failed operation of the storage.
-func (s *persisted) storageFailed(ctx context.Context, operation string, err error, again bool) {
-	s.telemetry.builder.ExporterMlViewStorageErrors.Add(ctx, 1, s.telemetry.with("operation", operation))
+func (v *view) storageFailed(ctx context.Context, operation string, err error, again bool) {
+	v.telemetry.builder.ExporterMlViewStorageErrors.Add(ctx, 1, v.telemetry.with("operation", operation))
 	if !again {
-		s.set.Logger.Warn(storageFailures[operation], zap.Error(err))
+		v.set.Logger.Warn(storageFailures[operation], zap.Error(err))
 	}
 }
 
 // ownNotices say what a restart loses, and why.
-func (s *persisted) ownNotices() []shared.Notice {
+func (v *view) ownNotices() []shared.Notice {
 	lost := shared.Notice{
 		Key: "state", Kind: "storage", What: "Runs and curves after a restart",
-		Why: "Nothing keeps them.", Fix: s.set.ID.String() + ": {state_directory: <directory>}",
+		Why: "Nothing keeps them.", Fix: v.set.ID.String() + ": {state_directory: <directory>}",
 	}
-	if s.saved != nil {
-		err := s.saved.Err()
+	if v.saved != nil {
+		err := v.saved.Err()
 		if err == nil {
 			return nil
 		}
@@ -73,8 +57,8 @@ func (s *persisted) ownNotices() []shared.Notice {
 }
 
 // reported returns what the collector's components have left out, by component.
-func (s *persisted) reported() (rows []api.Missing) {
-	all := s.collector.Notices()
+func (v *view) reported() (rows []api.Missing) {
+	all := v.collector.Notices()
 	for _, owner := range slices.Sorted(maps.Keys(all)) {
 		for _, notice := range all[owner] {
 			rows = append(rows, api.Missing{

@@ -23,6 +23,8 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/page"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/reproductions"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/saved"
 )
 
 const (
@@ -35,8 +37,17 @@ const (
 
 // view is the page of a component id. All instances with the id share it.
 type view struct {
-	persisted
+	set       exporter.Settings
+	cfg       *Config
+	telemetry *telemetry
+
 	*model.Store
+	// saved keeps the state over restarts, nil if nothing does. withdraw ends the publication
+	// of what it says. collector is what the collector's components tell each other.
+	saved     *saved.State
+	withdraw  func()
+	collector *shared.State
+
 	intake *intake.Intake
 	// Reader reads the directory of reproductions, nil if these are not shown.
 	*reproductions.Reader
@@ -59,7 +70,7 @@ func newView(set exporter.Settings, cfg *Config) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &view{persisted: persisted{set: set, cfg: cfg, telemetry: telemetry}}
+	v := &view{set: set, cfg: cfg, telemetry: telemetry}
 	v.Store = model.NewStore(input.Settings{
 		Interval: cfg.Interval, History: cfg.History,
 		MaxRuns: cfg.MaxRuns, MaxGPUs: cfg.MaxGPUs,
@@ -84,7 +95,7 @@ func (v *view) Start(ctx context.Context, host component.Host) error {
 	if err := v.telemetry.observe(v.Store); err != nil {
 		return fmt.Errorf("register the exporter's telemetry: %w", err)
 	}
-	if err := v.openState(ctx, host, v.Store); err != nil {
+	if err := v.openState(ctx, host); err != nil {
 		return err
 	}
 	if kept := v.saved; kept != nil {
@@ -124,9 +135,9 @@ func (v *view) Shutdown(ctx context.Context) error {
 	if v.cancel != nil {
 		v.cancel()
 	}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
+	ctx, cancel := context.WithTimeout(ctx, 2*shutdownTimeout)
+	defer cancel()
+	late := shared.Await(ctx, func() {
 		v.running.Wait()
 		if v.written != nil {
 			v.written.close()
@@ -134,15 +145,11 @@ func (v *view) Shutdown(ctx context.Context) error {
 		if v.saved != nil {
 			v.saved.Close()
 		}
-	}()
-	ctx, cancel := context.WithTimeout(ctx, 2*shutdownTimeout)
-	defer cancel()
-	select {
-	case <-ended:
-		return err
-	case <-ctx.Done():
-		return errors.Join(err, fmt.Errorf("the page's storage or directory did not answer in time: %w", ctx.Err()))
+	})
+	if late != nil {
+		err = errors.Join(err, fmt.Errorf("the page's storage or directory did not answer in time: %w", late))
 	}
+	return err
 }
 
 // State returns what the page shows now.
