@@ -25,14 +25,7 @@ type Groups struct {
 	found map[string]api.Failure
 	// parents are the spans above failures.
 	parents input.Parents
-	// leaving are unless a failure came since.
-	leaving kept.Leaving[leavingFailures]
-}
-
-// leavingFailures is a group, and when its last failure was seen.
-type leavingFailures struct {
-	*group
-	seen time.Time
+	leaving kept.Leaving[*group]
 }
 
 // group is a group, and when its failures came.
@@ -152,15 +145,12 @@ func (f *Groups) group(key string, from share.Origin, now time.Time) *group {
 // forget makes room for a group: of senders and services with more than their share,
 // first those of runs that came only once, and then the one that occurred longest ago.
 func (f *Groups) forget(now time.Time) {
-	may := func(l leavingFailures) bool { return f.all[l.Key] == l.group && api.Value(l.LastSeen).Equal(l.seen) }
-	next, ok := f.leaving.Next(now, may, func() []leavingFailures {
-		all := mlattr.Mapped(slices.Collect(maps.Values(f.all)), func(one *group) leavingFailures {
-			return leavingFailures{one, api.Value(one.LastSeen)}
+	may := func(one *group) bool { return f.all[one.Key] == one }
+	next, ok := f.leaving.Next(now, may, func() []*group {
+		all := slices.SortedFunc(maps.Values(f.all), func(a, b *group) int {
+			return cmp.Or(api.TrueFirst(a.again, b.again), api.Value(b.LastSeen).Compare(api.Value(a.LastSeen)), cmp.Compare(a.Key, b.Key))
 		})
-		slices.SortFunc(all, func(a, b leavingFailures) int {
-			return cmp.Or(api.TrueFirst(a.again, b.again), b.seen.Compare(a.seen), cmp.Compare(a.Key, b.Key))
-		})
-		return kept.First(f.Limits, all, func(l leavingFailures) (share.Origin, int) { return l.origin, 1 })
+		return kept.First(f.Limits, all, func(one *group) (share.Origin, int) { return one.origin, 1 })
 	})
 	if ok {
 		f.Limits.Refuse("failures", next.Key, now)
