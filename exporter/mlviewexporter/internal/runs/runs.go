@@ -247,16 +247,9 @@ func (r *Run) removable(now time.Time) int {
 }
 
 func (s *Set) remove(r *Run) {
-	owners := make(map[series.Owner]bool)
 	for _, one := range slices.Concat(r.streams, r.Durations) {
 		s.streams.Remove(one)
-		one.Removed = true
-		if one.Owner != nil {
-			owners[one.Owner] = true
-		}
-	}
-	for of := range owners {
-		of.DropRemoved()
+		one.Gone, one.Run = true, nil // so that its other owner drops it
 	}
 	s.ranks -= len(r.Ranks)
 	clear(s.found)

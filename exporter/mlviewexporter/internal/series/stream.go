@@ -38,8 +38,6 @@ type Stream struct {
 	NoNumber bool
 	// Overflow and Simulated are those of its last Point.
 	Overflow, Simulated bool
-	// Removed reports whether the run of the stream was removed.
-	Removed bool
 
 	// Time is the time of its last point, in Unix seconds by its producer's clock.
 	Time float64
@@ -111,7 +109,7 @@ func (s *Stream) Update(p *Update, now time.Time) (ok, changed bool) {
 	}
 	s.Time = pointTime(p.Time, now)
 	if s.Recent != nil && s.Time >= s.nextRecent {
-		s.Recent.add(Sample{s.Time, value, count})
+		s.Recent.add(sample{s.Time, value, count})
 		s.nextRecent = s.Time + s.Recent.spacing
 	}
 	if s.At.IsZero() || value != s.Value || count != s.Count {
@@ -143,14 +141,14 @@ const (
 	meanWindow = 300.0
 )
 
-// Sample is a value of a counter or histogram at a time in seconds.
-type Sample struct{ at, Value, Count float64 }
+// sample is a value of a counter or histogram at a time in seconds.
+type sample struct{ at, value, count float64 }
 
 // samples are earlier values of a counter or histogram, which are spread over a
 // window.
 type samples struct {
 	window, spacing float64
-	ring            [keptSamples]Sample
+	ring            [keptSamples]sample
 	n               int
 }
 
@@ -160,29 +158,13 @@ func newSamples(window float64) *samples {
 	return &samples{window: window, spacing: window / (keptSamples - 2)}
 }
 
-func (s *samples) add(one Sample) {
+func (s *samples) add(one sample) {
 	if s.n == len(s.ring) {
 		copy(s.ring[:], s.ring[1:])
 		s.n--
 	}
 	s.ring[s.n] = one
 	s.n++
-}
-
-// First returns the oldest value within the window before a time, or the newest value
-// before the window if there is none within.
-func (s *samples) First(before float64) (earlier Sample, ok bool) {
-	for i := range s.n {
-		one := s.ring[i]
-		if one.at >= before {
-			break
-		}
-		earlier, ok = one, true
-		if before-one.at <= s.window {
-			break
-		}
-	}
-	return earlier, ok
 }
 
 // rate returns the increase of the value per second, and over how many seconds that is.
@@ -193,15 +175,25 @@ func (s *Stream) rate(now time.Time) (rate, over float64, ok bool) {
 	if !ok || now.Sub(s.At).Seconds() > max(1.5*RateWindow, 2*over) {
 		return 0, 0, false
 	}
-	return (s.Value - first.Value) / over, over, true
+	return (s.Value - first.value) / over, over, true
 }
 
-// first returns the oldest value of the window, if there is a current one.
-func (s *Stream) first(now time.Time) (first Sample, ok bool) {
+// first returns the oldest value of the window, or the newest one before it if there is none
+// within, if there is a current one.
+func (s *Stream) first(now time.Time) (first sample, ok bool) {
 	if s.Recent == nil || !s.Live(now) {
 		return first, false
 	}
-	return s.Recent.First(s.Time)
+	for _, one := range s.Recent.ring[:s.Recent.n] {
+		if one.at >= s.Time {
+			break
+		}
+		first, ok = one, true
+		if s.Time-one.at <= s.Recent.window {
+			break
+		}
+	}
+	return first, ok
 }
 
 // Increase returns how much value and count have grown over the window.
@@ -210,7 +202,7 @@ func (s *Stream) Increase(now time.Time) (value, count float64, ok bool) {
 	if !ok {
 		return 0, 0, false
 	}
-	return s.Value - first.Value, s.Count - first.Count, true
+	return s.Value - first.value, s.Count - first.count, true
 }
 
 // GoneAfter is how long a stream counts without a new point. The prometheus
@@ -229,8 +221,6 @@ type runOwner interface {
 type Owner interface {
 	// Add adds a stream, and reports whether that is within a limit.
 	Add(one *Stream, limit int) bool
-	// DropRemoved forgets the streams that were removed with their run.
-	DropRemoved()
 }
 
 // Group has the streams of an owner.
@@ -243,11 +233,6 @@ func (g *Group) Add(one *Stream, limit int) bool {
 	}
 	g.Streams = append(g.Streams, one)
 	return true
-}
-
-// DropRemoved forgets the streams that were removed with their run.
-func (g *Group) DropRemoved() {
-	g.Streams = slices.DeleteFunc(g.Streams, func(one *Stream) bool { return one.Removed })
 }
 
 // DropGone removes the streams without a current value. Those of runs stay with
