@@ -175,14 +175,10 @@ func (all *sums) utilization() *float64 {
 			gpus[one.Labels.Collector] = one.Value
 		}
 	}
-	several := all.totals[series.RunGPUUtilization].N > 1
 	var sum, weights float64
 	for _, one := range all.held {
 		if one.Series == series.RunGPUUtilization {
-			weight := gpus[one.Labels.Collector]
-			if !several {
-				weight = 1
-			}
+			weight := cmp.Or(gpus[one.Labels.Collector], 1)
 			sum, weights = sum+weight*one.Value, weights+weight
 		}
 	}

@@ -399,8 +399,8 @@ func (r *Run) noteHardware() {
 func (r *Run) Settings() []api.Setting {
 	all := map[string]string{
 		mlattr.ServiceVersion: r.Version, mlattr.JobName: r.JobName, mlattr.HardwareName: r.hardware,
-		mlattr.HostName:          strings.Join(namedOf(r.hostNames(), maxSettingHosts), ", "),
-		mlattr.GenAIRequestModel: strings.Join(namedOf(r.models(), api.MaxNamed), ", "),
+		mlattr.HostName:          api.List(r.hostNames(), maxSettingHosts),
+		mlattr.GenAIRequestModel: api.List(r.models(), api.MaxNamed),
 	}
 	for i, size := range r.sizes {
 		if size > 0 {
@@ -416,14 +416,6 @@ func (r *Run) Settings() []api.Setting {
 
 // maxSettingHosts limits the hosts that a setting names.
 const maxSettingHosts = 64
-
-// namedOf returns the first texts, and how many more there are.
-func namedOf(texts []string, most int) []string {
-	if more := len(texts) - most; more > 0 {
-		return append(slices.Clip(texts[:most]), strconv.Itoa(more)+" more")
-	}
-	return texts
-}
 
 // models returns the models that the run uses.
 func (r *runStreams) models() []string {
