@@ -13,45 +13,13 @@ import (
 // ID is one of the numbers of a run that are kept over time.
 type ID uint8
 
-// The numbers of a run.
-const (
-	Loss ID = iota
-	StepTime
-	TokenRate
-	Goodput
-	Utilization
-	Memory
-	Power
-	Validation
-	LearningRate
-	SampleRate
-	// Steps and Epoch say at which step and epoch the others are. They are
-	// exact up to 16 million steps.
-	Steps
-	Epoch
-	Count
-)
-
-// curveNames are the names and units of curves, in the order that they are shown. Axes are
-// what others are compared by; numbers of steps end with the last step, others are those of
-// what a run holds.
-var curveNames = [Count]struct {
-	name, unit    string
-	axis, ofSteps bool
-}{
-	Loss:        {name: "loss", ofSteps: true},
-	StepTime:    {name: "step_time", unit: "s", ofSteps: true},
-	TokenRate:   {name: "token_rate", unit: "{token}/s", ofSteps: true},
-	Goodput:     {name: "goodput", unit: "1"},
-	Utilization: {name: "gpu_utilization", unit: "1"},
-	Memory:      {name: "gpu_memory", unit: "By"},
-	Power:       {name: "power", unit: "W"},
-
-	Validation:   {name: "validation_loss", ofSteps: true},
-	LearningRate: {name: "learning_rate", ofSteps: true},
-	SampleRate:   {name: "sample_rate", unit: "{sample}/s", ofSteps: true},
-	Steps:        {name: "steps", unit: "{step}", axis: true},
-	Epoch:        {name: "epoch", unit: "{epoch}", axis: true},
+// definition describes one of them.
+type definition struct {
+	// Constant is the name of its ID, Name that of its curve, which has the Unit.
+	Constant, Name, Unit string
+	// Axis reports whether others are compared by it, Steps whether it ends with the last step:
+	// other numbers are those of what a run holds.
+	Axis, Steps bool
 }
 
 // Values are the numbers of a run at one time, NaN if unknown.
@@ -222,7 +190,7 @@ func (c *Set) isLong() bool {
 func (p *points) at(i int, until int64) (v Values) {
 	for id := range v {
 		v[id] = unknown
-		if p.values[id] != nil && (!curveNames[id].ofSteps || int64(p.Times[i]) <= until) {
+		if p.values[id] != nil && (!definitions[id].Steps || int64(p.Times[i]) <= until) {
 			v[id] = p.values[id][i]
 		}
 	}
@@ -254,11 +222,11 @@ func (p *points) known(id ID, from uint32) (times, values []float64) {
 func (c *Set) Rows(now time.Time, until int64) (rows []api.Curve) {
 	all, low, high := c.all(until, 60)
 	fine := c.Fine.before(until)
-	for id, name := range curveNames {
-		if name.axis {
+	for id, of := range definitions {
+		if of.Axis {
 			continue
 		}
-		row := api.Curve{Name: name.name, Unit: name.unit}
+		row := api.Curve{Name: of.Name, Unit: of.Unit}
 		if row.Times, row.Values = all.known(ID(id), 0); len(row.Times) == 0 {
 			continue
 		}
@@ -298,7 +266,7 @@ func (p *points) Saved() *SavedPoints {
 	out := &SavedPoints{Times: encoded(p.Times), Values: make(map[string][]byte)}
 	for id, values := range p.values {
 		if len(values) > 0 {
-			out.Values[curveNames[id].name] = encoded(values)
+			out.Values[definitions[id].Name] = encoded(values)
 		}
 	}
 	return out
@@ -324,9 +292,9 @@ func (e *SavedPoints) restored(now time.Time, limit int) (p points) {
 	// As many as add keeps.
 	for i := max(0, len(times)-limit-limit/4); i < len(times) && int64(times[i]) <= now.Unix(); i++ {
 		var v Values
-		for id, curve := range curveNames {
+		for id, curve := range definitions {
 			v[id] = unknown
-			if data := e.Values[curve.name]; len(data) == len(e.Times) {
+			if data := e.Values[curve.Name]; len(data) == len(e.Times) {
 				if value := math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:])); !math.IsInf(float64(value), 0) {
 					v[id] = value
 				}
@@ -351,11 +319,11 @@ func (c *Set) Profile(start time.Time, until int64) (rows []api.ProfileCurve) {
 	}
 	from := float64(start.Unix())
 	steps, epochs := all.axis(Steps), all.axis(Epoch)
-	for id, name := range curveNames {
-		if name.axis || all.values[id] == nil {
+	for id, of := range definitions {
+		if of.Axis || all.values[id] == nil {
 			continue
 		}
-		row := api.ProfileCurve{Name: name.name, Unit: name.unit}
+		row := api.ProfileCurve{Name: of.Name, Unit: of.Unit}
 		for i, value := range all.values[id] {
 			if value != value {
 				continue
