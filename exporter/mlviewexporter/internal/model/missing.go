@@ -21,45 +21,20 @@ func (all *parts) missing(state *api.State, reported []api.Missing, now time.Tim
 	rows := append(all.missingSenders(state, now), all.missingHardware(now)...)
 	rows = append(rows, all.missingRuns(state)...)
 	if !all.Content && all.models.Requests {
-		rows = append(rows, api.Missing{
-			Key: "content", Kind: "content", What: "Long messages of errors, text of spans", Fix: "ml_view: {content: true}",
-			Why: "Only the first 200 characters of a message are held, and of attributes of spans no text that may be a prompt, a completion or an argument. With this setting both are whole; reproductions have the arguments of the failed call in either case.",
-		})
+		rows = append(rows, gaps["content"])
 	}
 	rows = append(rows, all.Limits.Missing()...)
 	if !all.overflow.IsZero() && now.Sub(all.overflow) <= series.GoneAfter {
-		rows = append(rows, api.Missing{
-			Key: "limit series", Kind: "limit", What: "Runs or series of their own",
-			Why: "A limit before the page was reached, and data was counted together (otel.metric.overflow).",
-			Fix: "ml_metrics: {max_runs: <more>, max_series: <more>} or ml_guard: {identities: {...}}",
-		})
+		rows = append(rows, gaps["limit series"])
 	}
 	rows = append(rows, reported...)
 	slices.SortStableFunc(rows, func(a, b api.Missing) int { return api.TrueFirst(a.Since != nil, b.Since != nil) })
 	return rows
 }
 
-// driverFixes say what changes a state of the driver.
-var driverFixes = map[string]struct{ why, fix string }{
-	"library_missing":   {"there is no libnvidia-ml.so.1", "docker run --gpus all, or install the driver's libraries"},
-	"driver_missing":    {"the kernel module is not loaded", "modprobe nvidia"},
-	"version_mismatch":  {"library and kernel module have different versions", "restart the collector after the driver's upgrade"},
-	"no_permission":     {"the device files cannot be opened", "give the collector's user access to /dev/nvidia*"},
-	"unresponsive":      {"a call into the driver did not return", "look at the kernel's log: dmesg | grep -i xid"},
-	"unsupported_build": {"the collector was built without cgo", "use the released binary for Linux"},
-	"failed":            {"see the collector's log", ""},
-}
-
-// attributionFixes say what a source of attribution needs.
-var attributionFixes = map[string]string{
-	"cgroup":       "run the collector as root, or with the capabilities SYS_PTRACE and DAC_READ_SEARCH",
-	"environ":      "run the collector as root, or with the capabilities SYS_PTRACE and DAC_READ_SEARCH",
-	"podresources": "run the collector as root and mount /var/lib/kubelet/pod-resources",
-}
-
 // missingHardware returns what is missing of GPUs.
 func (all *parts) missingHardware(now time.Time) (rows []api.Missing) {
-	drivers := false
+	read := false
 	ordered := slices.SortedFunc(slices.Values(all.ofHosts.Streams), func(a, b *series.Stream) int {
 		return cmp.Or(cmp.Compare(a.Labels.Host, b.Labels.Host), cmp.Compare(a.Labels.Own[0], b.Labels.Own[0]), cmp.Compare(a.Labels.Own[1], b.Labels.Own[1]))
 	})
@@ -67,27 +42,23 @@ func (all *parts) missingHardware(now time.Time) (rows []api.Missing) {
 		if one.Value != 1 || !one.Live(now) {
 			continue
 		}
-		drivers = drivers || one.Series == series.DriverState
+		read = read || one.Series == series.DriverState
 		host, first := cmp.Or(one.Labels.Host, "this host"), one.Labels.Own[0]
 		switch {
 		case one.Series == series.DriverState && first != "ok":
-			known := driverFixes[first]
 			rows = append(rows, api.Missing{
 				Key: api.Key("missing", "driver", one.Labels.Host), Kind: "driver", What: "GPUs of " + host,
-				Why: "The NVIDIA driver is in the state " + first + ": " + cmp.Or(known.why, "see the collector's log") + ".", Fix: known.fix,
+				Why: "The NVIDIA driver is in the state " + first + ": " + cmp.Or(drivers[first].Why, drivers["failed"].Why) + ".", Fix: drivers[first].Fix,
 			})
 		case one.Series == series.Attribution && one.Labels.Own[1] == "denied":
 			rows = append(rows, api.Missing{
 				Key: api.Key("missing", "attribution", one.Labels.Host, first), Kind: "attribution", What: "Holders of GPUs on " + host,
-				Why: "The collector may not read the source " + first + ".", Fix: attributionFixes[first],
+				Why: "The collector may not read the source " + first + ".", Fix: sources[first],
 			})
 		}
 	}
-	if len(all.GPUs.All) == 0 && !drivers {
-		rows = append(rows, api.Missing{
-			Key: "gpu", Kind: "gpu", What: "GPUs", Why: "No receiver reports GPUs.",
-			Fix: "receivers: {gpu: {}} and service: {pipelines: {metrics: {receivers: [otlp, gpu]}}}",
-		})
+	if len(all.GPUs.All) == 0 && !read {
+		rows = append(rows, gaps["gpu"])
 	}
 	return rows
 }
@@ -110,28 +81,18 @@ func (all *parts) missingRuns(state *api.State) (rows []api.Missing) {
 		}
 	}
 	owners := withoutOwner(state)
-	add := func(of services, m api.Missing, things string) {
+	add := func(of services, things, kind, why, fix string, count int64) {
 		if len(of) > 0 {
-			m.Key, m.What = m.Kind, m.What+of.of(things)
+			m := gaps[kind]
+			m.What, m.Why, m.Fix, m.Count = m.What+of.of(things), m.Why+why, cmp.Or(fix, m.Fix), count
 			rows = append(rows, m)
 		}
 	}
-	add(owners, api.Missing{
-		Kind: "owner", What: "The owner of ", Fix: "ml_view: {owners: {" + api.Each(owners, func(service string) string { return strconv.Quote(service) + ": <who>" }) + "}}",
-		Why: "Neither their spans nor processes on GPUs name a user, and service.namespace names no team.",
-	}, "services")
-	add(spans, api.Missing{
-		Kind: "run", What: "The run of spans of ", Count: rounded(spansOf),
-		Why: "Neither the spans nor their resource name a run.", Fix: "OTEL_RESOURCE_ATTRIBUTES=ml.run.id=<id of the run>",
-	}, "services")
-	add(hosts, api.Missing{
-		Kind: "rank_host", What: "The host of ranks of ", Count: ranksOf, Fix: "OTEL_RESOURCE_ATTRIBUTES=host.name=$(hostname)",
-		Why: "The resource of " + api.Counted(int(ranksOf), "rank", "ranks") + " has no host.name.",
-	}, "runs")
-	add(tokens, api.Missing{
-		Kind: "step_tokens", What: "Tokens per second of ", Fix: runs.FixStepTokens(mlattr.Mapped(tokens.distinct(), func(same []*string) string { return *same[0] })...),
-		Why: "Unknown: tokens per step not set (ml.tokens_per_step). " + runs.SizeOfAStep,
-	}, "runs")
+	add(owners, "services", "owner", "", "ml_view: {owners: {"+api.Each(owners, func(service string) string { return strconv.Quote(service) + ": <who>" })+"}}", 0)
+	add(spans, "services", "run", "", "", rounded(spansOf))
+	add(hosts, "runs", "rank_host", "The resource of "+api.Counted(int(ranksOf), "rank", "ranks")+" has no host.name.", "", ranksOf)
+	names := mlattr.Mapped(tokens.distinct(), func(same []*string) string { return *same[0] })
+	add(tokens, "runs", "step_tokens", runs.SizeOfAStep, runs.FixStepTokens(names...), 0)
 	return rows
 }
 
@@ -186,28 +147,21 @@ func rounded(n int64) int64 {
 	return n / unit * unit
 }
 
-// noticeTexts have what collectors say of themselves, by ml.notice, and what that means.
-var noticeTexts = [...]struct{ notice, what, why string }{
-	{"refused", "Collectors that refuse data", "A queue is full, or memory is short. What their senders give up is missing here, too."},
-	{"dropped", "Collectors that drop data for a back end", "It takes none, or a queue is full. This page is computed from all data."},
-	{"withheld", "Collectors that withhold problems of silence", "They refused data, so what is missing may be what they refused."},
-}
-
 // noticeRows returns what collectors lose now: by ml_metrics, which knows its process.
 func (all *parts) noticeRows(now time.Time) (rows []api.Missing) {
-	for _, known := range noticeTexts {
-		m := api.Missing{Key: "collectors " + known.notice, Kind: known.notice, Why: known.why + " Their pages and logs say more."}
+	for _, known := range notices {
+		m := api.Missing{Key: "collectors " + known.Kind, Kind: known.Kind, Why: known.Why + " Their pages and logs say more."}
 		var names []string
 		for _, one := range all.ofHosts.Streams {
 			at := series.Unix(one.Value)
-			if one.Series != series.CollectorNotice || one.Labels.Own[0] != known.notice || one.Sender == nil || at == nil || one.Old(now) || one.Gone {
+			if one.Series != series.CollectorNotice || one.Labels.Own[0] != known.Kind || one.Sender == nil || at == nil || one.Old(now) || one.Gone {
 				continue
 			}
 			names, m.Since = append(names, one.Sender.ID), api.Earlier(m.Since, at)
 		}
 		if len(names) > 0 {
 			slices.Sort(names)
-			m.What = known.what + ": " + api.List(names, api.MaxNamed)
+			m.What = known.What + ": " + api.List(names, api.MaxNamed)
 			rows = append(rows, m)
 		}
 	}
