@@ -151,7 +151,9 @@ func readProblem(resource pcommon.Map, record plog.LogRecord) input.Event {
 			// It is what the problem is about, and no holder's.
 		default:
 			if number := numbers[key]; number != nil {
-				*number = numberOf(v)
+				if value, ok, _ := mlattr.ReadDouble(v); ok {
+					*number = &value
+				}
 			} else if list := lists[key]; list != nil {
 				*list = phrases(v)
 			} else {
@@ -212,12 +214,4 @@ func phrases(v pcommon.Value) (all []string) {
 		}
 	}
 	return all
-}
-
-// numberOf returns a finite number, or nil.
-func numberOf(v pcommon.Value) *float64 {
-	if number, ok, _ := mlattr.ReadDouble(v); ok {
-		return &number
-	}
-	return nil
 }

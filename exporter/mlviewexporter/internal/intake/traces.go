@@ -94,9 +94,9 @@ func (r *spanReader) readResource(attrs pcommon.Map) {
 		SomeRanks: f.Systems.Has(table.SomeRanksSend),
 	}
 	r.resource.Run, _ = f.Run()
-	for _, size := range statedSizes {
-		if n, ok := f.DoubleAt(size.slot); ok && n > 0 {
-			r.addSetting(size.name, strconv.FormatFloat(n, 'f', -1, 64))
+	for _, name := range statedSizes {
+		if n, ok := f.DoubleAt(vocabulary.SlotOf(name)); ok && n > 0 {
+			r.addSetting(name, strconv.FormatFloat(n, 'f', -1, 64))
 		}
 	}
 	for key, v := range attrs.All() {
@@ -218,11 +218,11 @@ func readFacts(f *vocabulary.Facts, in *input.Span) {
 	} else if v.HasRate {
 		in.Decode, in.DecodeBasis = v.Rate, v.Basis
 	}
-	if latency, ok := f.DoubleAt(vocabulary.SlotLatency); ok {
-		in.Duration = callTime(latency, in.Duration)
+	if latency, ok := f.DoubleAt(vocabulary.SlotLatency); ok && latency <= mlattr.MaxCallTime {
+		in.Duration = latency
 	}
-	if queue, ok := f.DoubleAt(vocabulary.SlotQueueTime); ok {
-		in.Queue = callTime(queue, in.Queue)
+	if queue, ok := f.DoubleAt(vocabulary.SlotQueueTime); ok && queue <= mlattr.MaxCallTime {
+		in.Queue = queue
 	}
 	for i, slot := range sizeSlots {
 		in.Sizes[i], _ = f.IntAt(slot)
@@ -231,14 +231,6 @@ func readFacts(f *vocabulary.Facts, in *input.Span) {
 
 // sizeSlots are those of input.SizeNames.
 var sizeSlots = [len(input.SizeNames)]vocabulary.Slot{vocabulary.SlotBatchSize, vocabulary.SlotMicrobatchCount, vocabulary.SlotEpochTotal, vocabulary.SlotWorldSize}
-
-// callTime returns a duration in seconds, or otherwise if it is too long for one.
-func callTime(seconds, otherwise float64) float64 {
-	if seconds > mlattr.MaxCallTime {
-		return otherwise
-	}
-	return seconds
-}
 
 // callEvents is what the events of one span, or the span as an event, record of a
 // call.
@@ -354,13 +346,7 @@ func settingOf(key string) string {
 const attrCommit = "vcs.ref.head.revision"
 
 // statedSizes are canonical attributes that a resource states as numbers.
-var statedSizes = []struct {
-	slot vocabulary.Slot
-	name string
-}{
-	{vocabulary.SlotWorldSize, mlattr.WorldSize}, {vocabulary.SlotTokensPerStep, mlattr.TokensPerStep},
-	{vocabulary.SlotSamplesPerStep, mlattr.SamplesPerStep}, {vocabulary.SlotFLOPsPerToken, mlattr.FLOPsPerToken},
-}
+var statedSizes = []string{mlattr.WorldSize, mlattr.TokensPerStep, mlattr.SamplesPerStep, mlattr.FLOPsPerToken}
 
 // maxSettingLength limits a value that is put together, in bytes.
 const maxSettingLength = 256
