@@ -37,9 +37,6 @@ func diff(old, next *api.State) *update {
 		Time: next.Time, Collector: next.Collector,
 		Rows: make(map[string]*changed), Order: make(map[string][]string),
 	}
-	if old == next {
-		return u
-	}
 	was, is := reflect.ValueOf(old).Elem(), reflect.ValueOf(next).Elem()
 	for _, list := range fieldsOf(was.Type()) {
 		if rows := is.Field(list.index); rows.Kind() == reflect.Slice {
