@@ -34,9 +34,6 @@ func (t *Table) Add(one *Stream) { t.byHash[maphash.Comparable(t.seed, one.Key)]
 // OfOrigin returns the stream with an origin, or nil. Senders repeat their streams in
 // the same order, so the next one is mostly the one that came next before.
 func (t *Table) OfOrigin(origin uint64) *Stream {
-	if origin == 0 {
-		return nil
-	}
 	var one *Stream
 	if t.last != nil && t.last.after != nil && t.last.after.origin == origin {
 		one = t.last.after
