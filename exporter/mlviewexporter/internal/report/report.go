@@ -248,9 +248,3 @@ func missing(s *api.State, r *Report) (rows []api.Missing) {
 
 // ofServices are the kinds of what is missing that name the services concerned.
 var ofServices = []string{"run", "rank_host", "step_tokens"}
-
-// stateWords are the page's words for states of a run.
-var stateWords = map[string]string{
-	mlattr.RunUnknown: "has taken no step yet", mlattr.RunRunning: "is running", mlattr.RunStalled: "looks hung",
-	mlattr.RunSilent: "is silent", mlattr.RunFailed: "has failed", mlattr.RunEnded: "has ended",
-}

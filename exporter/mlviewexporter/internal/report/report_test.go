@@ -3,7 +3,6 @@ package report_test
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"os"
 	"path/filepath"
 	"testing"
@@ -15,22 +14,8 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/report"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/testing/golden"
 )
-
-var update = flag.Bool("update", false, "write the files in testdata")
-
-// golden compares a text with a file.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		require.NoError(t, os.WriteFile(path, []byte(got), 0o600))
-		return
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	assert.Equal(t, string(want), got, "go test ./internal/report -update writes it")
-}
 
 // data is what a fixture of the page has for reports.
 type data struct {
@@ -83,14 +68,14 @@ func TestGolden(t *testing.T) {
 	for name, key := range map[string]string{"everything": "r-llama", "nearly_empty": "r-old"} {
 		t.Run(name, func(t *testing.T) {
 			r := of(t, "report.json", key)
-			golden(t, name+".html", html5(t, r))
-			golden(t, name+".md", markdown(t, r))
+			golden.File(t, filepath.Join("testdata", name+".html"), html5(t, r))
+			golden.File(t, filepath.Join("testdata", name+".md"), markdown(t, r))
 			var text bytes.Buffer
 			encoder := json.NewEncoder(&text)
 			encoder.SetEscapeHTML(false)
 			encoder.SetIndent("", " ")
 			require.NoError(t, encoder.Encode(r))
-			golden(t, name+".json", text.String())
+			golden.File(t, filepath.Join("testdata", name+".json"), text.String())
 		})
 	}
 }

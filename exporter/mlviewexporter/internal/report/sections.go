@@ -206,12 +206,6 @@ func barOf(caption string, seconds map[string]float64) []bar {
 	return []bar{b}
 }
 
-// shades are the colors of states and uses: 0 for none of these.
-var shades = map[string]int{
-	mlattr.RunRunning: 1, "productive": 1, mlattr.RunStalled: 2, "rework": 2, "data_load": 3, "checkpoint": 4, "checkpoint_restore": 5,
-	"validation": 6, "queue": 7, "startup": 8,
-}
-
 // rankTable returns the ranks, of which those that did the same are one row, those that differ
 // from the others first.
 func (r *Report) rankTable() []table {

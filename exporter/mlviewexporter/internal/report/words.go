@@ -66,17 +66,6 @@ func counted(n float64, thing string) string {
 	return text.Count(&n) + " " + thing
 }
 
-// titles are those of curves, and of numbers of a whole run.
-var titles = map[string]string{ //nolint:gosec // tokens are no credentials
-	"loss": "Loss", "step_time": "Step time", "token_rate": "Tokens per second", "goodput": "Goodput", "gpu_utilization": "GPU use",
-	"gpu_memory": "GPU memory", "power": "Power", "validation_loss": "Validation loss", "learning_rate": "Learning rate", "sample_rate": "Samples per second",
-	"duration": "Duration", "steps": "Steps", "tokens": "Tokens", "loss_last": "Loss, last", "loss_least": "Loss, least",
-	"validation_loss_last": "Validation loss, last", "learning_rate_most": "Learning rate, largest", "step_time_median": "Step time, median",
-	"token_rate_median": "Tokens per second, median", "sample_rate_median": "Samples per second, median", "goodput_mean": "Goodput, mean",
-	"gpu_utilization_median": "GPU use, median", "gpu_memory_most": "GPU memory, largest", "power_median": "Power, median",
-	"gpu_hours": "GPU-hours", "errors": "Errors", "attempts": "Attempts",
-}
-
 // title returns the title of a name, or its words.
 func title(name string) cell { return own(cmp.Or(titles[name], text.Words(name))) }
 
