@@ -24,24 +24,17 @@ func alike(g *api.GPU) string {
 }
 
 func (d *document) gpus() {
-	section(d, part[gpuGroup]{
-		name: "GPUS", note: "one line for the GPUs of a host that do the same; use, power, memory and temperature of each", list: "gpus", most: 64,
-		titles: []string{"GPU", "name", "data", "does", "#use", "#power", "#memory", "#temp.", "#idle", "held by"},
-		least:  map[string]int{"GPU": 12, "name": 8, "held by": 24}, wrap: []string{"held by"},
-		leave: []string{"name", "temp.", "idle", "memory", "power"},
-		cells: func(g *gpuGroup) []string {
-			first := (*g)[0]
-			return []string{
-				indexes(g), Printable(first.Name), d.simulated(first.Simulated, first.Recorded), d.activity(first),
-				each(g, func(g *api.GPU) *float64 { return g.Utilization }, Percent),
-				each(g, func(g *api.GPU) *float64 { return g.Power }, limited(first.PowerLimit, "W", Count)),
-				each(g, func(g *api.GPU) *float64 { return g.MemoryUsed }, limited(first.MemoryLimit, "GiB", gib)),
-				each(g, func(g *api.GPU) *float64 { return g.Temperature }, limited(nil, "°C", Count)),
-				age(d.state.Time, first.IdleSince), holders(g),
-			}
-		},
-		after: d.gpuDetails, size: func(groups []gpuGroup) int { return len(slices.Concat(groups...)) },
-	}, api.Grouped(d.state.GPUs, alike))
+	section(d, "gpus", api.Grouped(d.state.GPUs, alike), func(g *gpuGroup) []string {
+		first := (*g)[0]
+		return []string{
+			indexes(g), Printable(first.Name), d.simulated(first.Simulated, first.Recorded), d.activity(first),
+			each(g, func(g *api.GPU) *float64 { return g.Utilization }, Percent),
+			each(g, func(g *api.GPU) *float64 { return g.Power }, limited(first.PowerLimit, "W", Count)),
+			each(g, func(g *api.GPU) *float64 { return g.MemoryUsed }, limited(first.MemoryLimit, "GiB", gib)),
+			each(g, func(g *api.GPU) *float64 { return g.Temperature }, limited(nil, "°C", Count)),
+			age(d.state.Time, first.IdleSince), holders(g),
+		}
+	}, d.gpuDetails, func(groups []gpuGroup) int { return len(slices.Concat(groups...)) })
 	d.paragraph(0, prefixed("hosts of which no GPU is known: ", Printable(strings.Join(d.state.Collector.HostsWithoutGPU, ", ")), ""))
 }
 

@@ -42,28 +42,14 @@ func (d *document) runs() {
 			r.StepTime, r.TokenRate, r.SampleRate, r.Bound, r.Why = nil, nil, nil, "", nil
 		}
 	}
-	section(d, part[api.Run]{
-		name: "RUNS", list: "runs", most: 50,
-		note: "rates: of all ranks together, none if no steps are taken; goodput: of the last 15 minutes; shared GPUs count in parts",
-		titles: []string{
-			"run", "id", "data", "owner", "job", "state", "#GPUs", "#GPU use", "#step", "#s/step", "#vs usual", "#tok/s", "#samples/s",
-			"#loss", "#goodput", "limited by", "#ckpt age", "#restarts", "#errors", "#last step",
-		},
-		least: map[string]int{"run": min(22, d.Width/5), "owner": 8, "job": 6}, wrap: []string{"run"},
-		leave: []string{
-			"id", "loss", "job", "samples/s", "restarts", "GPU use", "ckpt age", "step", "last step", "errors", "vs usual", "GPUs",
-			"tok/s", "limited by", "goodput", "s/step",
-		},
-		cells: func(r *api.Run) []string {
-			return []string{
-				names[r.Key], shortID(r.ID), d.simulated(r.Simulated, r.Recorded), Printable(r.Owner), Printable(r.Job), d.runState(r),
-				Number(r.GPUs), Percent(r.GPUUtilization), Count(r.Steps), number(r.StepTime), Change(r.StepTime, r.StepTimeUsual),
-				tokenRate(r), number(r.SampleRate), loss(r.Loss), Percent(r.Goodput), bound(r), age(d.state.Time, r.LastCheckpoint),
-				restarts(r.Attempts), Count(r.Errors), ago(d.state.Time, r.LastStep),
-			}
-		},
-		after: d.runDetails,
-	}, rows)
+	section(d, "runs", rows, func(r *api.Run) []string {
+		return []string{
+			names[r.Key], shortID(r.ID), d.simulated(r.Simulated, r.Recorded), Printable(r.Owner), Printable(r.Job), d.runState(r),
+			Number(r.GPUs), Percent(r.GPUUtilization), Count(r.Steps), number(r.StepTime), Change(r.StepTime, r.StepTimeUsual),
+			tokenRate(r), number(r.SampleRate), loss(r.Loss), Percent(r.Goodput), bound(r), age(d.state.Time, r.LastCheckpoint),
+			restarts(r.Attempts), Count(r.Errors), ago(d.state.Time, r.LastStep),
+		}
+	}, d.runDetails, asMany)
 	ids := mlattr.Mapped(folded, func(r api.Run) string { return names[r.Key] })
 	d.paragraph(0, prefixed(strconv.Itoa(len(folded))+" more are silent or have ended: ", strings.Join(ids, ", "), ""))
 }
@@ -138,26 +124,19 @@ var bounds = map[string]string{"input": "data", "gpu": "GPU", "unknown": ""}
 var restarts = known(func(attempts float64) string { return Count(new(max(0, attempts-1))) })
 
 func (d *document) failures() {
-	section(d, part[api.Failure]{
-		name: "FAILURES", note: "the newest first", list: "failures", most: 10,
-		titles: []string{"#last", "#first", "#count", "#different inputs", "data", "class", "service · run · version"},
-		least:  map[string]int{"class": 28, "service · run · version": 23}, leave: []string{"different inputs", "first"},
-		wrap: []string{"class", "service · run · version"},
-		cells: func(f *api.Failure) []string {
-			inputs := ""
-			if f.Variants > 0 {
-				inputs = strconv.Itoa(f.Variants)
-			}
-			return []string{
-				ago(d.state.Time, f.LastSeen), ago(d.state.Time, f.FirstSeen), strconv.FormatInt(f.Count, 10), inputs, d.simulated(f.Simulated, false),
-				classOf(f.Class), joined(" · ", Printable(f.Service), prefixed("run ", shortID(f.RunID), ""), prefixed("version ", Printable(f.Version), "")),
-			}
-		},
-		after: func(f *api.Failure) {
-			d.detail("", joined(": ", prefixed("in ", Printable(f.Operation), ""), Printable(f.Message)))
-			d.reproduction(f)
-		},
-	}, d.state.Failures)
+	section(d, "failures", d.state.Failures, func(f *api.Failure) []string {
+		inputs := ""
+		if f.Variants > 0 {
+			inputs = strconv.Itoa(f.Variants)
+		}
+		return []string{
+			ago(d.state.Time, f.LastSeen), ago(d.state.Time, f.FirstSeen), strconv.FormatInt(f.Count, 10), inputs, d.simulated(f.Simulated, false),
+			classOf(f.Class), joined(" · ", Printable(f.Service), prefixed("run ", shortID(f.RunID), ""), prefixed("version ", Printable(f.Version), "")),
+		}
+	}, func(f *api.Failure) {
+		d.detail("", joined(": ", prefixed("in ", Printable(f.Operation), ""), Printable(f.Message)))
+		d.reproduction(f)
+	}, asMany)
 }
 
 // classOf writes the class of an error, in words where none was sent.
@@ -187,37 +166,20 @@ func (d *document) reproduction(f *api.Failure) {
 }
 
 func (d *document) changes() {
-	section(d, part[api.Change]{
-		name: "CHANGES", list: "changes", most: 5,
-		titles: []string{"at", "service", "run", "change"}, least: map[string]int{"service": 8, "run": 8, "change": 12}, leave: []string{"run"},
-		cells: func(c *api.Change) []string {
-			return []string{clock(d.state.Time, c.Time), Printable(c.Service), shortID(c.RunID), Printable(c.Text)}
-		},
-	}, d.state.Changes)
+	section(d, "changes", d.state.Changes, func(c *api.Change) []string {
+		return []string{clock(d.state.Time, c.Time), Printable(c.Service), shortID(c.RunID), Printable(c.Text)}
+	}, nil, asMany)
 }
 
 func (d *document) models() {
-	section(d, part[api.Model]{
-		name: "MODELS", list: "models", most: 20, after: d.modelDetails,
-		note: "failing: of the last 100 requests of the service, with the tools that they call, and before that of up to 1000; failures outside of requests are in FAILURES only; calls and errors: of the model alone",
-		titles: []string{
-			"service", "model · role", "data", "side", "#calls/s", "#in tok/s", "#out tok/s", "#input cached", "#first token p50/p95",
-			"#duration p50/p95", "#tok/s of a call p50/p95", "#failing", "errors", "#cut by length", "#cost",
-		},
-		least: map[string]int{"service": 22, "model · role": 20, "errors": 10},
-		leave: []string{
-			"cost", "input cached", "side", "cut by length", "errors", "tok/s of a call p50/p95", "first token p50/p95", "in tok/s",
-			"out tok/s", "calls/s", "duration p50/p95",
-		},
-		cells: func(m *api.Model) []string {
-			return []string{
-				Printable(m.Service), joined(" · ", Printable(m.Model), Printable(m.Role)), d.simulated(m.Simulated, false), Words(m.Side),
-				number(m.RequestRate), number(m.InputTokenRate), number(m.OutputTokenRate), share(m.CachedTokens, m.InputTokens),
-				quantiles(m.FirstToken, Seconds), quantiles(m.Duration, Seconds), quantiles(m.Decode, number),
-				Percent(m.ErrorRatio), byType(m.Errors), Count(m.LengthStops), number(m.Cost),
-			}
-		},
-	}, d.state.Models)
+	section(d, "models", d.state.Models, func(m *api.Model) []string {
+		return []string{
+			Printable(m.Service), joined(" · ", Printable(m.Model), Printable(m.Role)), d.simulated(m.Simulated, false), Words(m.Side),
+			number(m.RequestRate), number(m.InputTokenRate), number(m.OutputTokenRate), share(m.CachedTokens, m.InputTokens),
+			quantiles(m.FirstToken, Seconds), quantiles(m.Duration, Seconds), quantiles(m.Decode, number),
+			Percent(m.ErrorRatio), byType(m.Errors), Count(m.LengthStops), number(m.Cost),
+		}
+	}, d.modelDetails, asMany)
 }
 
 // modelDetails writes how often requests failed before, and the failed calls of tools.
@@ -253,41 +215,31 @@ func byType(errors map[string]float64) string {
 }
 
 func (d *document) pools() {
-	section(d, part[api.Pool]{
-		name: "POOLS OF WORKERS", list: "pools", most: 20,
-		titles: []string{"service", "pool", "instance", "#size", "#busy", "#idle", "#queue", "#crashes", "#breaker openings", "#alerts"},
-		least:  map[string]int{"service": 14, "pool": 8}, leave: []string{"alerts", "breaker openings", "instance"},
-		cells: func(p *api.Pool) []string {
-			return []string{
-				Printable(p.Service), Printable(p.Pool), shortID(p.Instance),
-				Count(p.Size), Count(p.Busy), Count(p.Idle), Count(p.Queue), Count(p.Crashes), Count(p.Breakers), Count(p.Alerts),
-			}
-		},
-	}, d.state.Pools)
+	section(d, "pools", d.state.Pools, func(p *api.Pool) []string {
+		return []string{
+			Printable(p.Service), Printable(p.Pool), shortID(p.Instance),
+			Count(p.Size), Count(p.Busy), Count(p.Idle), Count(p.Queue), Count(p.Crashes), Count(p.Breakers), Count(p.Alerts),
+		}
+	}, nil, asMany)
 }
 
 func (d *document) calls() {
 	rows := slices.SortedStableFunc(slices.Values(d.state.Calls), func(a, b api.Call) int {
 		return cmp.Or(api.TrueFirst(a.Error != "", b.Error != ""), api.TrueFirst(a.Error != "" || a.Slow, b.Error != "" || b.Slow))
 	})
-	section(d, part[api.Call]{
-		name: "CALLS", note: "failed and slow ones first, then the newest", list: "calls", most: 10,
-		titles: []string{"started", "service", "function", "data", "#took", "#queued", "#encoding time", "result"},
-		least:  map[string]int{"service": 14, "function": 20, "result": 18}, leave: []string{"encoding time", "queued", "service"},
-		cells: func(c *api.Call) []string {
-			result := "ok"
-			switch {
-			case c.Error != "":
-				result = joined(": ", classOf(c.Error), Printable(c.Message))
-			case c.Slow:
-				result = "ok, slow"
-			}
-			return []string{
-				c.Time.UTC().Format(time.TimeOnly), Printable(c.Service), joined(".", Printable(c.Library), Printable(c.Function)),
-				d.simulated(c.Simulated, false), Seconds(&c.Duration), Seconds(c.Queue), Seconds(c.Serialize), result,
-			}
-		},
-	}, rows)
+	section(d, "calls", rows, func(c *api.Call) []string {
+		result := "ok"
+		switch {
+		case c.Error != "":
+			result = joined(": ", classOf(c.Error), Printable(c.Message))
+		case c.Slow:
+			result = "ok, slow"
+		}
+		return []string{
+			c.Time.UTC().Format(time.TimeOnly), Printable(c.Service), joined(".", Printable(c.Library), Printable(c.Function)),
+			d.simulated(c.Simulated, false), Seconds(&c.Duration), Seconds(c.Queue), Seconds(c.Serialize), result,
+		}
+	}, nil, asMany)
 }
 
 // silent returns the number of collectors that are silent.
@@ -300,14 +252,10 @@ func (d *document) collectors() {
 	if d.silent() == 0 {
 		return
 	}
-	section(d, part[api.SendingCollector]{
-		name: "COLLECTORS", list: "collectors", most: 20,
-		titles: []string{"collector", "state", "#last data", "address", "version"}, least: map[string]int{"collector": 16}, leave: []string{"address", "version"},
-		cells: func(c *api.SendingCollector) []string {
-			state := cmp.Or(prefixed("SILENT since ", clock(d.state.Time, api.Value(c.SilentSince)), ""), "sending")
-			return []string{Printable(c.ID), state, ago(d.state.Time, &c.LastSeen), Printable(c.Address), Printable(c.Version)}
-		},
-	}, d.state.Collectors)
+	section(d, "collectors", d.state.Collectors, func(c *api.SendingCollector) []string {
+		state := cmp.Or(prefixed("SILENT since ", clock(d.state.Time, api.Value(c.SilentSince)), ""), "sending")
+		return []string{Printable(c.ID), state, ago(d.state.Time, &c.LastSeen), Printable(c.Address), Printable(c.Version)}
+	}, nil, asMany)
 }
 
 func (d *document) missing() {

@@ -17,29 +17,47 @@ const (
 	missing = "-"
 )
 
+// layout describes a section: a table under its name, and a note that says how to read it.
+type layout struct {
+	Name, Note string
+	// Most is the most rows to show.
+	Most    int
+	Columns []heading
+}
+
+// heading describes a column. One without a text in any row is left out.
+type heading struct {
+	Title string
+	// Right is for numbers. Wrap breaks long texts into lines, otherwise they are cut.
+	Right, Wrap bool
+	// Least is the least width of a column of text, in cells, but no more than that Part of the
+	// text's width. Others are never narrowed, because a part of a number is another number.
+	Least, Part int
+	// Leave is the turn of the column to be omitted if the table is too wide, 0 for never.
+	Leave int
+}
+
 // column is a column as it is shown: its title and its texts of all rows, its width, and the
 // least that this can be.
 type column struct {
+	heading
 	texts            []string
-	right, wrap      bool
 	width, narrowest int
 }
 
-// lay lays out rows under their titles within a width in cells: it leaves out columns without
-// a text, and omits and narrows others so that all are at most limit cells wide together, if
-// that is possible. leftOut are the titles of those that it omits.
-func lay[T any](p *part[T], rows []T, limit int) (shown []*column, leftOut []string) {
-	texts := mlattr.Mapped(rows, func(row T) []string { return p.cells(&row) })
-	for i, title := range p.titles {
-		title, right := strings.CutPrefix(title, "#")
-		c := &column{texts: mlattr.Mapped(texts, func(row []string) string { return row[i] }), right: right, wrap: slices.Contains(p.wrap, title)}
+// lay lays out the cells of rows within a width in cells: it leaves out columns without a text,
+// and omits and narrows others so that all are at most limit cells wide together, if that is
+// possible. leftOut are the titles of those that it omits.
+func lay(headings []heading, rows [][]string, limit int) (shown []*column, leftOut []string) {
+	for i, h := range headings {
+		c := &column{heading: h, texts: mlattr.Mapped(rows, func(row []string) string { return row[i] })}
 		if strings.Join(c.texts, "") == "" {
 			continue
 		}
-		c.texts = slices.Insert(c.texts, 0, title)
+		c.texts = slices.Insert(c.texts, 0, h.Title)
 		c.width = slices.Max(mlattr.Mapped(c.texts, cells))
-		if c.narrowest = c.width; p.least[title] > 0 {
-			c.narrowest = min(c.width, max(p.least[title], cells(title)))
+		if c.narrowest = c.width; h.Least > 0 {
+			c.narrowest = min(c.width, max(min(h.Least, limit/max(1, h.Part)), cells(h.Title)))
 		}
 		shown = append(shown, c)
 	}
@@ -50,10 +68,10 @@ func lay[T any](p *part[T], rows []T, limit int) (shown []*column, leftOut []str
 		}
 		return all > limit
 	}
-	for _, title := range p.leave {
-		at := slices.IndexFunc(shown, func(c *column) bool { return c.texts[0] == title })
+	for turn := range headings {
+		at := slices.IndexFunc(shown, func(c *column) bool { return c.Leave == turn+1 })
 		if at >= 0 && tooWide(func(c *column) int { return c.narrowest }) {
-			leftOut, shown = append(leftOut, title), slices.Delete(shown, at, at+1)
+			leftOut, shown = append(leftOut, shown[at].Title), slices.Delete(shown, at, at+1)
 		}
 	}
 	for tooWide(func(c *column) int { return c.width }) {
@@ -73,14 +91,14 @@ func tableRow(shown []*column, row, limit int) (lines []string) {
 		texts := make([]string, len(shown))
 		for i, c := range shown {
 			parts := []string{cut(cmp.Or(c.texts[row], missing), c.width)}
-			if c.wrap {
+			if c.Wrap {
 				parts = wrap(cmp.Or(c.texts[row], missing), c.width, maxCellLines)
 			}
 			if height = max(height, len(parts)); n < len(parts) {
 				texts[i] = parts[n]
 			}
 			space := strings.Repeat(" ", max(0, c.width-cells(texts[i])))
-			if c.right {
+			if c.Right {
 				texts[i] = space + texts[i]
 			} else {
 				texts[i] += space

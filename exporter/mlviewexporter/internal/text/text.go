@@ -104,60 +104,36 @@ func (d *document) title(style, name string, shown, total int) {
 	d.styled(style, name)
 }
 
-// part describes a section: a table under its title, and a note that says how
-// to read it.
-type part[T any] struct {
-	name, note string
-	// list is the key of the list in Collector.Hidden.
-	list string
-	// most is the most rows to show.
-	most int
-	// titles are those of the columns. A # before one is the sign of a column of numbers, which
-	// are aligned to the right. A column without a text in any row is left out.
-	titles []string
-	// cells returns the printable texts of a row, empty for what is not known.
-	cells func(*T) []string
-	// least is the least width of columns of text, in cells. Others are never narrowed, because
-	// a part of a number is another number.
-	least map[string]int
-	// leave are the columns to omit if the table is too wide, in that order.
-	leave []string
-	// wrap are the columns whose long texts are broken into lines instead of cut.
-	wrap []string
-	// after writes the lines under a row; nil means none.
-	after func(*T)
-	// size returns how many rows of the list rows of the table are; nil means as many.
-	size func([]T) int
-}
-
-// section writes a part, nothing if it has no rows.
-func section[T any](d *document, p part[T], rows []T) {
+// section writes the section of a list, nothing if that has no rows. cells returns the printable
+// texts of a row, empty for what is not known, and after, unless it is nil, writes the lines
+// under it. size returns how many rows of the list rows of the table are.
+func section[T any](d *document, list string, rows []T, cells func(*T) []string, after func(*T), size func([]T) int) {
 	if len(rows) == 0 {
 		return
 	}
-	size, style := p.size, bold
-	if size == nil {
-		size = func(rows []T) int { return len(rows) }
-	}
-	if p.list == "needs" {
+	of, style := layouts[list], bold
+	if list == "needs" {
 		style = boldRed
 	}
-	all := size(rows) + max(0, d.state.Collector.Hidden[p.list])
-	rows = rows[:min(p.most, len(rows))]
-	d.title(style, p.name, size(rows), all)
-	d.paragraph(0, p.note)
-	columns, leftOut := lay(&p, rows, d.Width)
+	all := size(rows) + max(0, d.state.Collector.Hidden[list])
+	rows = rows[:min(of.Most, len(rows))]
+	d.title(style, of.Name, size(rows), all)
+	d.paragraph(0, of.Note)
+	columns, leftOut := lay(of.Columns, mlattr.Mapped(rows, func(row T) []string { return cells(&row) }), d.Width)
 	d.lines(tableRow(columns, 0, d.Width)...)
 	for i := range rows {
 		d.lines(tableRow(columns, i+1, d.Width)...)
-		if p.after != nil {
-			p.after(&rows[i])
+		if after != nil {
+			after(&rows[i])
 		}
 	}
 	if len(leftOut) > 0 {
-		d.leftOut = append(d.leftOut, p.name+": "+strings.Join(leftOut, ", "))
+		d.leftOut = append(d.leftOut, of.Name+": "+strings.Join(leftOut, ", "))
 	}
 }
+
+// asMany is the size of rows that are each one of the list.
+func asMany[T any](rows []T) int { return len(rows) }
 
 // more says what the text leaves out, and where it is.
 func (d *document) more() {
@@ -320,19 +296,10 @@ func (d *document) needs() {
 		}
 		return
 	}
-	section(d, part[api.Need]{
-		name: "NEEDS ATTENTION", list: "needs", most: 50, after: d.needDetails,
-		note:   "Work from the top. Linked problems usually clear together. An error ratio that is usual for its service is not listed. Times are in UTC.",
-		titles: []string{"urgency", "since", "what", "data", "where", "owner", "job", "run", "#lost"},
-		least:  leastOfNeeds, leave: []string{"job", "run"},
-		cells: func(n *api.Need) []string {
-			return d.cellsOf(n, []string{urgencyOf(n), clock(d.state.Time, n.Since)}, prefixed("", Number(n.GPUHours), " GPU-hours"))
-		},
-	}, d.state.Needs)
+	section(d, "needs", d.state.Needs, func(n *api.Need) []string {
+		return d.cellsOf(n, []string{urgencyOf(n), clock(d.state.Time, n.Since)}, prefixed("", Number(n.GPUHours), " GPU-hours"))
+	}, d.needDetails, asMany)
 }
-
-// leastOfNeeds are the least widths of the columns of problems.
-var leastOfNeeds = map[string]int{"where": 16, "owner": 8, "job": 8}
 
 // cellsOf returns what problems have that last or have ended, between other cells.
 func (d *document) cellsOf(n *api.Need, first []string, last ...string) []string {
@@ -345,14 +312,9 @@ func (d *document) cellsOf(n *api.Need, first []string, last ...string) []string
 // resolved writes the problems that ended within the last 24 hours.
 func (d *document) resolved() {
 	reasons := map[string]string{mlattr.ProblemNoEvidence: "no new evidence"}
-	section(d, part[api.Need]{
-		name: "RESOLVED IN THE LAST 24 HOURS", list: "resolved", most: 10, after: d.evidence,
-		titles: []string{"ended", "what", "data", "where", "owner", "job", "run", "#duration", "why"},
-		least:  leastOfNeeds, leave: []string{"why", "job", "run"},
-		cells: func(n *api.Need) []string {
-			return d.cellsOf(n, []string{clock(d.state.Time, *n.Ended)}, age(*n.Ended, &n.Since), cmp.Or(reasons[n.EndReason], "over"))
-		},
-	}, d.state.Resolved)
+	section(d, "resolved", d.state.Resolved, func(n *api.Need) []string {
+		return d.cellsOf(n, []string{clock(d.state.Time, *n.Ended)}, age(*n.Ended, &n.Since), cmp.Or(reasons[n.EndReason], "over"))
+	}, d.evidence, asMany)
 }
 
 // evidence writes what was observed of a problem, and since when nothing was.

@@ -1,22 +1,18 @@
 package text_test
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/text"
+	"github.com/otelcol-ml/otelcol-ml/internal/testing/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 func written(t *testing.T, s *api.State, o text.Options) string {
 	t.Helper()
@@ -28,14 +24,7 @@ func TestGolden(t *testing.T) {
 	for name, state := range map[string]*api.State{"incident": incident(), "empty": empty} {
 		for _, width := range []int{80, 120, 200} {
 			file := filepath.Join("testdata", fmt.Sprintf("%s-%d.txt", name, width))
-			got := written(t, state, text.Options{Width: width})
-			if *update {
-				require.NoError(t, os.MkdirAll("testdata", 0o750))
-				require.NoError(t, os.WriteFile(file, []byte(got), 0o600))
-			}
-			want, err := os.ReadFile(file)
-			require.NoError(t, err)
-			assert.Equal(t, string(want), got, file)
+			golden.File(t, file, written(t, state, text.Options{Width: width}))
 		}
 	}
 }
