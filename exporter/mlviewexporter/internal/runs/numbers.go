@@ -82,11 +82,15 @@ func (all *sums) add(one *series.Stream, now time.Time) {
 // AddNumbers adds what metrics say of a run.
 func (r *Run) AddNumbers(row *api.Run, now time.Time) {
 	var all sums
-	scope, side, writers := r.lossScope(now), sideOf(r.streams), r.rankWriters()
+	scope, writers := r.lossScope(now), r.rankWriters()
+	// If client and server report the same tokens, those of the server count.
+	ofServer := slices.ContainsFunc(r.streams, func(one *series.Stream) bool {
+		return one.Series == series.Tokens && one.Labels.Own[4] == mlattr.SideServer
+	})
 	for _, one := range r.streams {
 		switch one.Series {
 		case series.Tokens:
-			if own := one.Labels.Own[4]; side == "" || own == side || own == "" {
+			if own := one.Labels.Own[4]; !ofServer || own == mlattr.SideServer || own == "" {
 				all.add(one, now)
 			}
 		case series.Steps, series.Batches, series.Samples, series.Cost, series.Errors, series.RunAttempts, series.LastStep:
@@ -200,16 +204,6 @@ func (r *runStreams) lossScope(now time.Time) (best [series.MaxOwn]string) {
 		x, y := &a.Labels.Own, &b.Labels.Own
 		return cmp.Or(cmp.Compare(x[1], y[1]), cmp.Compare(turn(x[0]), turn(y[0])), cmp.Compare(x[0], y[0]))
 	}).Labels.Own
-}
-
-// sideOf returns the side whose tokens count, if client and server report the same
-// ones, else "".
-func sideOf(streams []*series.Stream) string {
-	ofServer := func(one *series.Stream) bool { return one.Series == series.Tokens && one.Labels.Own[4] == "server" }
-	if slices.ContainsFunc(streams, ofServer) {
-		return "server"
-	}
-	return ""
 }
 
 // addBasis says what the rate of tokens rests on. If no span reports tokens, it is

@@ -158,9 +158,6 @@ func (r *runStreams) rankWriters() map[string]string {
 // ofRankWriter reports whether the stream is of the collector that has the newest
 // step of its rank, or of its run for a series of the whole run.
 func (r *runStreams) ofRankWriter(one *series.Stream, writers map[string]string) bool {
-	if writers == nil {
-		return true
-	}
 	if one.Series.OfWholeRun() {
 		return r.Written(one)
 	}
