@@ -148,7 +148,8 @@ func (s *Set) Rows(holder func(*series.Stream) (api.Holder, bool), now time.Time
 
 // SeeXID keeps the last error of a GPU. It may arrive before the GPU's first
 // reading.
-func (s *Set) SeeXID(of Ref, xid api.XID) {
+func (s *Set) SeeXID(of Ref, xid api.XID, now time.Time) {
+	xid.Time = kept.Earlier(xid.Time, now)
 	known := s.XIDs[of]
 	if known != nil && xid.Time.Before(known.Time) || known == nil && !s.roomForXID(of) {
 		return

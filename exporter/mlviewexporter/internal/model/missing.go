@@ -99,16 +99,17 @@ func (all *parts) missingRuns(state *api.State) (rows []api.Missing) {
 // withoutOwner returns the services that have a problem and no owner. Where other runs
 // have an owner, it returns those of all runs without one.
 func withoutOwner(state *api.State) (services []string) {
-	for _, n := range state.Needs {
-		if n.Owner == "" && n.Team == "" && n.Service != "" {
-			services = append(services, n.Service)
+	add := func(service, owner, team string) {
+		if owner == "" && team == "" && service != "" {
+			services = append(services, service)
 		}
+	}
+	for _, n := range state.Needs {
+		add(n.Service, n.Owner, n.Team)
 	}
 	if slices.ContainsFunc(state.Runs, func(r api.Run) bool { return r.Owner != "" }) {
 		for _, r := range state.Runs {
-			if r.Owner == "" && r.Team == "" && r.Service != "" {
-				services = append(services, r.Service)
-			}
+			add(r.Service, r.Owner, r.Team)
 		}
 	}
 	slices.Sort(services)

@@ -8,7 +8,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/fleet"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/kept"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/runs"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/serving"
@@ -196,8 +195,11 @@ func (all *parts) spans(spans []input.Span, now time.Time) {
 	for i := range spans {
 		if source != spans[i].Source {
 			source, noted = spans[i].Source, false
-			from = share.OriginOf(source.Sender, source.Service)
-			if run = all.runOf(source, from, now); run != nil {
+			from, run = share.OriginOf(source.Sender, source.Service), nil
+			if source.Run != "" {
+				run = all.Runs.Of(source.Namespace, source.Service, source.Run, from, now)
+			}
+			if run != nil {
 				run.AddSettings(source.Settings)
 			}
 		}
@@ -208,14 +210,6 @@ func (all *parts) spans(spans []input.Span, now time.Time) {
 		all.span(&spans[i], run, from, now)
 	}
 	all.traces.Evict(0)
-}
-
-// runOf returns the run of a source, which it adds if there is room, else nil.
-func (all *parts) runOf(source *input.Source, from share.Origin, now time.Time) *runs.Run {
-	if source.Run == "" {
-		return nil
-	}
-	return all.Runs.Of(source.Namespace, source.Service, source.Run, from, now)
 }
 
 // span adds a span to all that it concerns, and to its run unless that is nil.
@@ -248,11 +242,9 @@ func (all *parts) event(e *input.Event, now time.Time) {
 	if e.XID != nil {
 		all.Hosts.See(e.Host, now)
 		all.arrived = now
-	}
-	if e.XID != nil && e.GPU != "" {
-		xid := *e.XID
-		xid.Time = kept.Earlier(xid.Time, now)
-		all.GPUs.SeeXID(gpus.Ref{Host: e.Host, ID: e.GPU}, xid)
+		if e.GPU != "" {
+			all.GPUs.SeeXID(gpus.Ref{Host: e.Host, ID: e.GPU}, *e.XID, now)
+		}
 	}
 	if e.Change != nil {
 		run := ""
