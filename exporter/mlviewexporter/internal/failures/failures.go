@@ -12,6 +12,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/kept"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/runs"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
@@ -52,16 +53,9 @@ func (f *Groups) NoteParents(spans []input.Span) {
 	f.parents.Note(spans, func(in *input.Span) bool { return in.Failed })
 }
 
-// Run is the run of a failure: its key, its id, and whether it is one that did not
-// come only once.
-type Run struct {
-	Key, ID string
-	Again   bool
-}
-
-// Span adds the failure of a span, of a run unless the key of that is empty, and unless a
-// span below reports the same failure.
-func (f *Groups) Span(in *input.Span, r Run, from share.Origin, now time.Time) {
+// Span adds the failure of a span, of a run unless that is nil, and unless a span below
+// reports the same failure.
+func (f *Groups) Span(in *input.Span, r *runs.Run, from share.Origin, now time.Time) {
 	if in.Fingerprint == "" && f.parents.Has(in) {
 		return
 	}
@@ -81,7 +75,7 @@ func (f *Groups) Span(in *input.Span, r Run, from share.Origin, now time.Time) {
 		one.Message = f.Texts.Message(in.Message)
 	}
 	f.Texts.Set(&one.Version, in.Source.Version)
-	if r.Key != "" {
+	if r != nil {
 		one.Run, one.RunID = r.Key, r.ID
 		one.again = one.again || r.Again
 	}

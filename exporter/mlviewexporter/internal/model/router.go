@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/failures"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/fleet"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
@@ -217,23 +216,23 @@ func (all *parts) span(in *input.Span, run *runs.Run, from share.Origin, now tim
 	src := in.Source
 	all.Hosts.See(src.Host, now)
 	all.Services.Span(in, all.Services.Of(src.Namespace, src.Service, from, now))
-	var named failures.Run
+	key := ""
 	if run != nil {
 		run.Span(in, now)
-		named = failures.Run{Key: run.Key, ID: run.ID, Again: run.Again}
+		key = run.Key
 	}
 	asked := all.models.Request(in, now)
 	if in.Held { // what is listed can be opened
-		all.traces.Add(in, named.Key)
+		all.traces.Add(in, key)
 		switch {
 		case in.Part != input.NoCall:
-			all.calls.Add(in, named.Key)
+			all.calls.Add(in, key)
 		case asked:
-			all.requests.Add(in, named.Key)
+			all.requests.Add(in, key)
 		}
 	}
 	if in.Failed && !in.Fact.ErrorElsewhere && (in.ML || in.Class != "" || in.Fingerprint != "") {
-		all.Failures.Span(in, named, from, now)
+		all.Failures.Span(in, run, from, now)
 	}
 }
 
