@@ -350,14 +350,11 @@ const (
 	NoData  = "no_data"
 )
 
-// activities are what GPUs do, the worst first.
-var activities = []string{Failed, mlattr.ProblemLooksHung, mlattr.ProblemSlow, mlattr.ProblemHeldIdle, NoData, Working, Free}
+// Activities are what GPUs do, nothing that is known first and the worst last.
+var Activities = []string{"", Free, Working, NoData, mlattr.ProblemHeldIdle, mlattr.ProblemSlow, mlattr.ProblemLooksHung, Failed}
 
-// Worse reports whether an activity goes before another one.
-func Worse(a, b string) bool {
-	worse := slices.Index(activities, a)
-	return worse >= 0 && worse < slices.Index(activities, b)
-}
+// Worse reports whether an activity is worse than another one.
+func Worse(a, b string) bool { return slices.Index(Activities, a) > slices.Index(Activities, b) }
 
 // Count counts the GPUs by what they do. A MIG device counts for the GPU that
 // it is part of, which does what the worst of them does.

@@ -57,9 +57,7 @@ func (c *cell) merge(of cell) {
 	c.n += of.n
 }
 
-// activities are what a GPU does, the worst last; from troubled on they are problems.
-var activities = []string{"", gpus.Free, gpus.Working, gpus.NoData, mlattr.ProblemHeldIdle, mlattr.ProblemSlow, mlattr.ProblemLooksHung, gpus.Failed}
-
+// troubled is the first of gpus.Activities that is a problem.
 const troubled = 4
 
 // Add adds what a State says to the step of its time. A State that is older than the
@@ -78,7 +76,7 @@ func (s *Set) Add(state *api.State) {
 	}
 	s.newest = step
 	for _, g := range state.GPUs {
-		s.add(row{host: g.Host, index: g.Index, id: g.ID}, g.Utilization, slices.Index(activities, g.Activity))
+		s.add(row{host: g.Host, index: g.Index, id: g.ID}, g.Utilization, slices.Index(gpus.Activities, g.Activity))
 	}
 	for curve, v := range sums(state) {
 		s.add(row{curve: curve}, &v, 1)
@@ -174,7 +172,7 @@ func (s *Set) Rows() *api.History {
 				curve.Times, curve.Values = append(curve.Times, at), append(curve.Values, *mean)
 				curve.Low, curve.High = append(curve.Low, api.Exact(c.low)), append(curve.High, api.Exact(c.high))
 			}
-			gpu.Activity, gpu.Use = append(gpu.Activity, activities[c.activity]), append(gpu.Use, mean)
+			gpu.Activity, gpu.Use = append(gpu.Activity, gpus.Activities[c.activity]), append(gpu.Use, mean)
 		}
 		if of.curve != "" {
 			out.Curves = append(out.Curves, curve)
