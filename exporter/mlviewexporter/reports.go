@@ -5,71 +5,58 @@ import (
 	"io"
 	"time"
 
-	"go.opentelemetry.io/collector/exporter"
 	"go.uber.org/zap"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/archive"
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/page"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/report"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/runs"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-// reportWriter writes the report of each run that has settled.
-type reportWriter struct {
-	*model.Store
-	set       exporter.Settings
-	telemetry *telemetry
-	archive   *archive.Archive
-	// done are when the runs settled whose report is written.
-	done   map[string]time.Time
-	failed lastError
-}
-
-// write writes the reports that are due. After an error it tries again the next
+// writeReports writes the reports that are due. After an error it tries again the next
 // time. It logs an error when it changes.
-func (w *reportWriter) write(ctx context.Context) {
+func (v *view) writeReports(ctx context.Context) {
 	settled := make(map[string]time.Time)
 	var failed error
-	for _, run := range w.Settled() {
-		if settled[run.Key] = run.Since; w.done[run.Key].Equal(run.Since) {
+	for _, run := range v.Settled() {
+		if settled[run.Key] = run.Since; v.done[run.Key].Equal(run.Since) {
 			continue
 		}
-		if !w.archive.Written(run.Key).After(run.Since) {
-			if err := w.writeRun(ctx, &run); err != nil {
+		if !v.archive.Written(run.Key).After(run.Since) {
+			if err := v.writeReport(ctx, &run); err != nil {
 				failed = err
 				delete(settled, run.Key)
-				w.telemetry.builder.ExporterMlViewReportsErrors.Add(ctx, 1, w.telemetry.own)
+				v.telemetry.builder.ExporterMlViewReportsErrors.Add(ctx, 1, v.telemetry.own)
 			}
 		}
 	}
-	w.done = settled
-	if w.failed.differs(failed) {
-		w.set.Logger.Warn("A report of a run could not be written. The page tries again.", zap.Error(failed))
+	v.done = settled
+	if v.unwritten.differs(failed) {
+		v.set.Logger.Warn("A report of a run could not be written. The page tries again.", zap.Error(failed))
 	}
 }
 
-// writeRun writes the report of a run in all forms.
-func (w *reportWriter) writeRun(ctx context.Context, run *runs.Settled) error {
-	made, ok := page.ReportOf(w.Store, run.Key, "")
+// writeReport writes the report of a run in all forms.
+func (v *view) writeReport(ctx context.Context, run *runs.Settled) error {
+	made, ok := page.ReportOf(v.Store, run.Key, "")
 	if !ok {
 		return nil // the run has left the page
 	}
 	forms := mlattr.Mapped(report.Forms, func(form report.Form) archive.Form {
 		return archive.Form{Ending: form.Name, Write: func(to io.Writer) error { return form.Write(made, to) }}
 	})
-	err := w.archive.Write(run.Key, made.Slight(), archive.Share{Path: run.Path, Again: run.Again}, forms...)
+	err := v.archive.Write(run.Key, made.Slight(), archive.Share{Path: run.Path, Again: run.Again}, forms...)
 	if err == nil {
-		w.telemetry.builder.ExporterMlViewReportsWritten.Add(ctx, 1, w.telemetry.own)
+		v.telemetry.builder.ExporterMlViewReportsWritten.Add(ctx, 1, v.telemetry.own)
 	}
 	return err
 }
 
-// close writes the reports that are due a last time.
-func (w *reportWriter) close() {
-	w.write(context.Background())
-	if err := w.archive.Close(); err != nil {
-		w.set.Logger.Warn("The directory of reports could not be closed.", zap.Error(err))
+// closeReports writes the reports that are due a last time.
+func (v *view) closeReports() {
+	v.writeReports(context.Background())
+	if err := v.archive.Close(); err != nil {
+		v.set.Logger.Warn("The directory of reports could not be closed.", zap.Error(err))
 	}
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -55,8 +57,12 @@ type view struct {
 	// asked reports whether somebody has looked at the page since the directory was read.
 	asked atomic.Bool
 
-	server  *http.Server
-	written *reportWriter
+	server *http.Server
+	// archive has the reports of runs, nil if none are written. done are when the runs settled
+	// whose report is there.
+	archive   *archive.Archive
+	done      map[string]time.Time
+	unwritten lastError
 
 	// cancel ends the goroutines, which running counts.
 	cancel  context.CancelFunc
@@ -117,8 +123,8 @@ func (v *view) Start(ctx context.Context, host component.Host) error {
 		if err != nil {
 			return fmt.Errorf(`open "reports::directory": %w`, err)
 		}
-		v.written = &reportWriter{Store: v.Store, set: v.set, telemetry: v.telemetry, archive: directory}
-		v.running.Go(func() { every(background, v.cfg.Interval, v.written.write) })
+		v.archive = directory
+		v.running.Go(func() { every(background, v.cfg.Interval, v.writeReports) })
 	}
 	return v.serve(ctx, host)
 }
@@ -139,8 +145,8 @@ func (v *view) Shutdown(ctx context.Context) error {
 	defer cancel()
 	late := shared.Await(ctx, func() {
 		v.running.Wait()
-		if v.written != nil {
-			v.written.close()
+		if v.archive != nil {
+			v.closeReports()
 		}
 		if v.saved != nil {
 			v.saved.Close()
@@ -254,4 +260,61 @@ func (v *view) refuse(w http.ResponseWriter, _ *http.Request, message string, st
 		message = "This page needs credentials."
 	}
 	http.Error(w, message, status)
+}
+
+// storageFailures say what a failed operation of the storage extension means.
+var storageFailures = map[string]string{
+	saved.Read:   "The state of the page could not be read from the storage. The page reads it again in a minute.",
+	saved.Decode: "The state of the page in the storage is damaged, or a newer version wrote it. It is kept there as state.backup, and the page begins empty.",
+	saved.Encode: "The state of the page could not be saved.",
+	saved.Write:  "The state of the page could not be saved. The page saves it again in a minute.",
+}
+
+// openState loads what was kept, if anything is.
+func (v *view) openState(ctx context.Context, host component.Host) (err error) {
+	place := saved.Place{Kind: component.KindExporter, Owner: v.set.ID, Storage: v.cfg.Storage, Directory: v.cfg.StateDirectory}
+	if v.saved, err = place.Load(ctx, host, "", v.Store, v.storageFailed); err != nil {
+		return err
+	}
+	v.collector = shared.StateOf(host)
+	v.withdraw = v.collector.PublishNotices(v.set.ID.String(), v.ownNotices)
+	return nil
+}
+
+// storageFailed reports a failed operation of the storage.
+func (v *view) storageFailed(ctx context.Context, operation string, err error, again bool) {
+	v.telemetry.builder.ExporterMlViewStorageErrors.Add(ctx, 1, v.telemetry.with("operation", operation))
+	if !again {
+		v.set.Logger.Warn(storageFailures[operation], zap.Error(err))
+	}
+}
+
+// ownNotices say what a restart loses, and why.
+func (v *view) ownNotices() []shared.Notice {
+	lost := shared.Notice{
+		Key: "state", Kind: "storage", What: "Runs and curves after a restart",
+		Why: "Nothing keeps them.", Fix: v.set.ID.String() + ": {state_directory: <directory>}",
+	}
+	if v.saved != nil {
+		err := v.saved.Err()
+		if err == nil {
+			return nil
+		}
+		lost.Why = "They are not kept: " + err.Error() + "."
+	}
+	return []shared.Notice{lost}
+}
+
+// reported returns what the collector's components have left out, by component.
+func (v *view) reported() (rows []api.Missing) {
+	all := v.collector.Notices()
+	for _, owner := range slices.Sorted(maps.Keys(all)) {
+		for _, notice := range all[owner] {
+			rows = append(rows, api.Missing{
+				Key: owner + ":" + notice.Key, Kind: notice.Kind, What: notice.What, Why: notice.Why,
+				Count: notice.Count, Fix: notice.Fix, Since: api.TimeOf(notice.Since),
+			})
+		}
+	}
+	return rows
 }
