@@ -15,14 +15,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
-// StateWord names a state as the page does.
-func StateWord(state string) string {
-	if state == mlattr.RunStalled {
-		return "looks hung"
-	}
-	return state
-}
-
 // Log are those that ml_metrics has recorded, and the moments of runs.
 type Log struct {
 	*input.Bounds
@@ -107,7 +99,7 @@ func (c *Log) MarksOf(run, service string, hosts map[string]bool, failures []api
 	onset := false
 	return slices.DeleteFunc(rows, func(m api.Mark) bool {
 		onset = onset || m.Kind == mlattr.ProblemLooksHung
-		return onset && m.Kind == "state" && strings.HasPrefix(m.Text, StateWord(mlattr.RunStalled))
+		return onset && m.Kind == "state" && strings.HasPrefix(m.Text, api.StateWord(mlattr.RunStalled))
 	})
 }
 

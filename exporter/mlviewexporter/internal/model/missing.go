@@ -81,6 +81,7 @@ func (all *parts) missingRuns(state *api.State) (rows []api.Missing) {
 		}
 	}
 	owners := withoutOwner(state)
+	who := mlattr.Mapped(owners, func(service string) string { return strconv.Quote(service) + ": <who>" })
 	add := func(of services, things, kind, why, fix string, count int64) {
 		if len(of) > 0 {
 			m := gaps[kind]
@@ -88,11 +89,11 @@ func (all *parts) missingRuns(state *api.State) (rows []api.Missing) {
 			rows = append(rows, m)
 		}
 	}
-	add(owners, "services", "owner", "", "ml_view: {owners: {"+api.Each(owners, func(service string) string { return strconv.Quote(service) + ": <who>" })+"}}", 0)
+	add(owners, "services", "owner", "", "ml_view: {owners: {"+api.List(who, api.MaxNamed)+"}}", 0)
 	add(spans, "services", "run", "", "", rounded(spansOf))
 	add(hosts, "runs", "rank_host", "The resource of "+api.Counted(int(ranksOf), "rank", "ranks")+" has no host.name.", "", ranksOf)
-	names := mlattr.Mapped(tokens.distinct(), func(same []*string) string { return *same[0] })
-	add(tokens, "runs", "step_tokens", runs.SizeOfAStep, runs.FixStepTokens(names...), 0)
+	// Runs are ordered by service.
+	add(tokens, "runs", "step_tokens", runs.SizeOfAStep, runs.FixStepTokens(slices.Compact(slices.Clone(tokens))...), 0)
 	return rows
 }
 
@@ -119,17 +120,12 @@ func withoutOwner(state *api.State) (services []string) {
 // services are those, or those of the runs, that one thing is missing of.
 type services []string
 
-// distinct returns the names of each service, in the order in which they came.
-func (m services) distinct() [][]*string {
-	return api.Grouped(m, func(service *string) string { return *service })
-}
-
 // of names the services, such as "trainer" or "3 runs: agent, trainer (2)".
 func (m services) of(things string) string {
 	if len(m) == 1 {
 		return m[0]
 	}
-	names := mlattr.Mapped(m.distinct(), func(same []*string) string {
+	names := mlattr.Mapped(api.Grouped(m, func(service *string) string { return *service }), func(same []*string) string {
 		if len(same) == 1 {
 			return *same[0]
 		}

@@ -255,9 +255,10 @@ func (s *Set) Rows(now time.Time) []api.Run {
 // FixStepTokens returns the configuration that gives the tokens of a training
 // step of services.
 func FixStepTokens(services ...string) string {
-	return "ml_enrich: {training: [" + api.Each(services, func(service string) string {
+	each := mlattr.Mapped(services, func(service string) string {
 		return "{service: " + strconv.Quote(service) + ", tokens_per_step: <tokens of one rank>}"
-	}) + "]}"
+	})
+	return "ml_enrich: {training: [" + api.List(each, api.MaxNamed) + "]}"
 }
 
 // SizeOfAStep says where the number in fixStepTokens comes from.

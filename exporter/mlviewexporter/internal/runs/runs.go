@@ -349,7 +349,7 @@ func (r *Run) noteState(now time.Time) {
 	was := r.State
 	r.State, r.stateNoted = state, now
 	if was != mlattr.RunUnknown {
-		r.in.changes.Mark(r.Key, api.Mark{Time: now.UTC(), Kind: "state", Text: changes.StateWord(state) + " (was " + changes.StateWord(was) + ")"})
+		r.in.changes.Mark(r.Key, api.Mark{Time: now.UTC(), Kind: "state", Text: api.StateWord(state) + " (was " + api.StateWord(was) + ")"})
 	}
 }
 
