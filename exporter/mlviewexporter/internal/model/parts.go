@@ -18,6 +18,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/serving"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/traces"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/silence"
 )
 
@@ -143,4 +144,250 @@ func (all *parts) prune(now time.Time) {
 	all.Limits.Prune(now)
 	all.Changes.Prune(now)
 	all.Failures.Prune(now)
+}
+
+// again adds a value of a stream that is known by its Origin, and reports whether it is.
+func (all *parts) again(u *series.Update, now time.Time) bool {
+	one := all.Streams.OfOrigin(u.Origin)
+	// What belongs to a stream may have left meanwhile.
+	if one == nil || !one.Live(now) {
+		return false
+	}
+	if one.Host != nil {
+		one.Host = all.Hosts.SeeAgain(one.Host, one.Labels.Host, now)
+	}
+	if !one.Series.Derived() {
+		all.arrived = now
+	}
+	if one.Sender != nil {
+		one.Sender = all.Senders.SeeAgain(one.Sender, now)
+	}
+	if one.Overflow {
+		all.overflow = now
+	}
+	if all.update(one, u, true, now) {
+		if g, ok := one.Owner.(*gpus.GPU); ok {
+			g.SeeAgain(one.Series, now)
+		}
+	}
+	return true
+}
+
+// tell notes when a run or a host has last sent anything, as ml_metrics says.
+func (all *parts) tell(one *series.Stream, now time.Time) {
+	at := series.Unix(one.Value)
+	if at == nil {
+		return
+	}
+	at = api.Earlier(at, &now)
+	all.arrived = *api.Later(&all.arrived, at)
+	if r, ok := one.Run.(*runs.Run); ok {
+		r.News.Hear(*at)
+	} else if host := all.Hosts.Of(one.Labels.Host); host != nil {
+		host.Hear(*at)
+	}
+}
+
+// point adds a point to its stream.
+func (all *parts) point(p *series.Point, now time.Time) {
+	var host *silence.Sender
+	if !p.Series.Derived() {
+		host, all.arrived = all.Hosts.See(p.Labels.Host, now), now
+	}
+	if p.Overflow {
+		all.overflow = now
+	}
+	key := series.Key{Series: p.Series, Labels: p.Labels}
+	var from *fleet.Sender
+	if all.Fleet {
+		from = all.Senders.See(&p.From, now)
+	}
+	if from != nil && !p.Series.OfHardware() {
+		key.Labels.Collector = from.ID // a GPU is one, whoever sends it
+	}
+	one := all.Streams.Find(&key)
+	if one == nil {
+		if p.Gone {
+			return
+		}
+		if one = all.newStream(key, p, now); one == nil {
+			return
+		}
+	}
+	all.Streams.SetOrigin(one, p.Origin)
+	one.Host, one.Sender, one.Overflow, one.Simulated = host, from, p.Overflow, p.Simulated
+	if !all.update(one, &p.Update, false, now) {
+		return
+	}
+	if p.Simulated {
+		all.Services.SeeSimulated(one.Labels.Service)
+	}
+	if g, ok := one.Owner.(*gpus.GPU); ok {
+		all.GPUs.See(g, p, now)
+	}
+}
+
+// update gives a stream a new value, and reports whether there is one. again reports
+// whether everything else of the point is as before.
+func (all *parts) update(one *series.Stream, u *series.Update, again bool, now time.Time) bool {
+	ok, changed := one.Update(u, now)
+	if !ok {
+		return false
+	}
+	switch {
+	case one.Series == series.Problem && changed:
+		all.problems.Mark(one)
+	case one.Series == series.HostLastData || one.Series == series.RunLastData:
+		all.tell(one, now)
+	case changed && one.Series.Counts() && all.Fleet:
+		all.counted = now
+	}
+	if one.Run != nil {
+		one.Run.Updated(one, !again || changed, now)
+	}
+	return true
+}
+
+// newStream returns a new stream and adds it to what it belongs to, or nil if
+// that is beyond a limit.
+func (all *parts) newStream(key series.Key, p *series.Point, now time.Time) *series.Stream {
+	if all.Streams.Len() >= series.MaxStreams && !all.Runs.ReplaceStreams(&p.Labels, now) {
+		all.Limits.Drop("streams")
+		return nil
+	}
+	key.Labels.Keep(all.Texts)
+	if known := all.Streams.Find(&key); known != nil {
+		return known // its labels are longer than what is kept of them
+	}
+	one := series.New(key)
+	if !all.attach(one, p, now) {
+		return nil
+	}
+	all.Streams.Add(one)
+	return one
+}
+
+// attach adds a stream to what it belongs to, and reports whether there is room.
+func (all *parts) attach(one *series.Stream, p *series.Point, now time.Time) bool {
+	l := &one.Labels
+	subject := one.Series.Subject()
+	from := share.OriginOf(p.Sender, l.Service)
+	if l.Run != "" && (subject == series.OfRun || subject == series.OfModel || one.Series == series.Errors) {
+		if r := all.Runs.Of(l.Namespace, l.Service, l.Run, from, now); r != nil {
+			if !r.Attach(one) {
+				all.Limits.Drop("series of one run")
+				return false
+			}
+			one.Run = r
+		}
+	}
+	owned := func(by series.Owner, limit int, of string) bool {
+		if !by.Add(one, limit) {
+			all.Limits.Drop(of)
+			return false
+		}
+		one.Owner = by
+		return true
+	}
+	switch subject {
+	case series.OfModel:
+		if !serving.Trains(one) {
+			if m := all.models.Of(serving.ModelIDOf(one), now); m != nil {
+				owned(m, serving.MaxStreamsOfModel, "series of one model")
+			}
+		}
+	case series.OfService:
+		if of := all.Services.Of(l.Namespace, l.Service, from, now); of != nil {
+			owned(of, serving.MaxStreamsOfService, "series of one service")
+		}
+	case series.OfPool:
+		pool := all.pools.Of(one, now)
+		return pool != nil && owned(pool, serving.MaxStreamsOfPool, "series of one pool")
+	case series.OfProblem:
+		return all.problems.Add(one, now)
+	case series.OfGPU:
+		g := all.GPUs.Of(p, now)
+		return g != nil && owned(g, gpus.MaxStreamsOfGPU, "series of one GPU")
+	case series.OfHost, series.OfCollector:
+		return owned(&all.ofHosts, maxStreamsOfHosts, "series of hosts")
+	}
+	return one.Owner != nil || one.Run != nil
+}
+
+// spans adds the spans of one request.
+func (all *parts) spans(spans []input.Span, now time.Time) {
+	all.arrived = now
+	all.Failures.NoteParents(spans)
+	all.models.NoteParents(spans)
+	var source *input.Source
+	var from share.Origin
+	var run *runs.Run
+	noted := false
+	for i := range spans {
+		if source != spans[i].Source {
+			source, noted = spans[i].Source, false
+			from, run = share.OriginOf(source.Sender, source.Service), nil
+			if source.Run != "" {
+				run = all.Runs.Of(source.Namespace, source.Service, source.Run, from, now)
+			}
+			if run != nil {
+				run.AddSettings(source.Settings)
+			}
+		}
+		if !noted && !spans[i].Failed {
+			all.Limits.Shares.Succeeded(from, now)
+			noted = true
+		}
+		all.span(&spans[i], run, from, now)
+	}
+	all.traces.Evict(0)
+}
+
+// span adds a span to all that it concerns, and to its run unless that is nil.
+func (all *parts) span(in *input.Span, run *runs.Run, from share.Origin, now time.Time) {
+	src := in.Source
+	all.Hosts.See(src.Host, now)
+	all.Services.Span(in, all.Services.Of(src.Namespace, src.Service, from, now))
+	key := ""
+	if run != nil {
+		run.Span(in, now)
+		key = run.Key
+	}
+	asked := all.models.Request(in, now)
+	if in.Held { // what is listed can be opened
+		all.traces.Add(in, key)
+		switch {
+		case in.Part != input.NoCall:
+			all.calls.Add(in, key)
+		case asked:
+			all.requests.Add(in, key)
+		}
+	}
+	if in.Failed && !in.Fact.ErrorElsewhere && (in.ML || in.Class != "" || in.Fingerprint != "") {
+		all.Failures.Span(in, run, from, now)
+	}
+}
+
+// event adds a log record.
+func (all *parts) event(e *input.Event, now time.Time) {
+	if e.XID != nil {
+		all.Hosts.See(e.Host, now)
+		all.arrived = now
+		if e.GPU != "" {
+			all.GPUs.SeeXID(gpus.Ref{Host: e.Host, ID: e.GPU}, *e.XID, now)
+		}
+	}
+	if e.Change != nil {
+		run := ""
+		if r := all.Runs.Find(e.Namespace, e.Change.Service, e.Change.RunID, e.Change.Host); r != nil {
+			run = r.Key
+		}
+		all.Changes.Note(e.Change, run, now)
+	}
+	if e.Problem != nil {
+		all.problems.Note(e.Problem, now)
+	}
+	if e.Failure != nil {
+		all.Failures.Record(e.Failure, now)
+	}
 }
