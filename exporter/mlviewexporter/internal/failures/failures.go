@@ -23,9 +23,7 @@ type Groups struct {
 	*input.Bounds
 	all map[string]*group
 	// found are the groups of repro_gen's directory.
-	found map[string]api.Failure
-	// parents are the spans above failures.
-	parents input.Parents
+	found   map[string]api.Failure
 	leaving kept.Leaving[*group]
 }
 
@@ -44,21 +42,11 @@ type group struct {
 
 // New returns no groups.
 func New(of *input.Bounds) *Groups {
-	return &Groups{Bounds: of, all: make(map[string]*group), found: make(map[string]api.Failure), parents: input.NewParents()}
+	return &Groups{Bounds: of, all: make(map[string]*group), found: make(map[string]api.Failure)}
 }
 
-// NoteParents remembers the spans above failures: a failure counts where it
-// occurred, and not again at the spans above.
-func (f *Groups) NoteParents(spans []input.Span) {
-	f.parents.Note(spans, func(in *input.Span) bool { return in.Failed })
-}
-
-// Span adds the failure of a span, of a run unless that is nil, and unless a span below
-// reports the same failure.
+// Span adds the failure of a span, of a run unless that is nil.
 func (f *Groups) Span(in *input.Span, r *runs.Run, from share.Origin, now time.Time) {
-	if in.Fingerprint == "" && f.parents.Has(in) {
-		return
-	}
 	key := in.Fingerprint
 	class, operation := f.Texts.Of(cmp.Or(in.Class, mlattr.Other)), f.Texts.Of(cmp.Or(in.Fact.Operation, in.Fact.Function, in.Name))
 	if key == "" {

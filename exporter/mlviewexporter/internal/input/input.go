@@ -187,27 +187,32 @@ type SpanRef struct {
 }
 
 // rememberedSpans is how many Parents has at the most; half as many are at least.
-const rememberedSpans = 16_384
+const rememberedSpans = 32_768
 
-// Parents are the spans above others that were seen recently.
-type Parents struct{ all *lastused.Map[SpanRef, bool] }
+// Below is what a span right below another one reports: a failure, a request to a model.
+type Below struct{ Failed, Asks bool }
+
+// Parents are the spans above such spans that were seen recently.
+type Parents struct{ all *lastused.Map[SpanRef, Below] }
 
 // NewParents returns an empty set.
-func NewParents() Parents { return Parents{lastused.NewMap[SpanRef, bool](rememberedSpans)} }
+func NewParents() Parents { return Parents{lastused.NewMap[SpanRef, Below](rememberedSpans)} }
 
-// Note remembers the spans above those of which something is true.
-func (p Parents) Note(spans []Span, is func(*Span) bool) {
+// Note remembers the spans above failures and requests.
+func (p Parents) Note(spans []Span) {
 	for i := range spans {
-		if in := &spans[i]; is(in) && in.Parent != ([8]byte{}) {
-			p.all.Put(SpanRef{in.Trace, in.Parent}, true)
+		if in := &spans[i]; (in.Failed || in.Asks) && in.Parent != ([8]byte{}) {
+			above := SpanRef{in.Trace, in.Parent}
+			known, _ := p.all.Get(above)
+			p.all.Put(above, Below{known.Failed || in.Failed, known.Asks || in.Asks})
 		}
 	}
 }
 
-// Has reports whether the span is above one that was noted.
-func (p Parents) Has(in *Span) bool {
-	above, _ := p.all.Get(SpanRef{in.Trace, in.ID})
-	return above
+// Of returns what is known to be below a span.
+func (p Parents) Of(in *Span) Below {
+	below, _ := p.all.Get(SpanRef{in.Trace, in.ID})
+	return below
 }
 
 // Settings configure a Store.

@@ -30,6 +30,7 @@ type parts struct {
 	pools           *serving.Pools
 	calls, requests *calls.Ring
 	traces          *traces.Set
+	parents         input.Parents
 	problems        *problems.Set
 	// ofHosts has the streams of hosts and of collectors' notices, overflow is when data
 	// was received that stands for what another component had no room for.
@@ -44,7 +45,7 @@ type parts struct {
 
 // newParts returns parts that hold nothing.
 func newParts(of *input.Bounds) *parts {
-	all := &parts{started: of.Now(), calls: calls.New(of), requests: calls.New(of), traces: traces.New(of)}
+	all := &parts{started: of.Now(), calls: calls.New(of), requests: calls.New(of), traces: traces.New(of), parents: input.NewParents()}
 	all.Subjects = problems.Subjects{
 		Bounds: of, Streams: series.NewTable(), Hosts: fleet.NewHosts(of.Texts), Senders: fleet.NewSenders(of.Texts, of.Limits),
 		Services: serving.NewServices(of), Failures: failures.New(of), Changes: changes.New(of),
@@ -317,8 +318,7 @@ func (all *parts) attach(one *series.Stream, p *series.Point, now time.Time) boo
 // spans adds the spans of one request.
 func (all *parts) spans(spans []input.Span, now time.Time) {
 	all.arrived = now
-	all.Failures.NoteParents(spans)
-	all.models.NoteParents(spans)
+	all.parents.Note(spans)
 	var source *input.Source
 	var from share.Origin
 	var run *runs.Run
@@ -353,7 +353,16 @@ func (all *parts) span(in *input.Span, run *runs.Run, from share.Origin, now tim
 		run.Span(in, now)
 		key = run.Key
 	}
-	asked := all.models.Request(in, now)
+	// Of a chain of spans that report one request the lowest counts, and a failure counts where
+	// it occurred.
+	var below input.Below
+	if in.Asks || in.Failed {
+		below = all.parents.Of(in)
+	}
+	asked := in.Asks && !below.Asks
+	if asked {
+		all.models.Request(in, now)
+	}
 	if in.Held { // what is listed can be opened
 		all.traces.Add(in, key)
 		switch {
@@ -363,7 +372,8 @@ func (all *parts) span(in *input.Span, run *runs.Run, from share.Origin, now tim
 			all.requests.Add(in, key)
 		}
 	}
-	if in.Failed && !in.Fact.ErrorElsewhere && (in.ML || in.Class != "" || in.Fingerprint != "") {
+	elsewhere := in.Fact.ErrorElsewhere || below.Failed && in.Fingerprint == ""
+	if in.Failed && !elsewhere && (in.ML || in.Class != "" || in.Fingerprint != "") {
 		all.Failures.Span(in, run, from, now)
 	}
 }

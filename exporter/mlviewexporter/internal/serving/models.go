@@ -39,13 +39,11 @@ type Models struct {
 	leaving kept.Leaving[*Use]
 	// Requests reports whether spans have reported any.
 	Requests bool
-	// parents are the spans above requests.
-	parents input.Parents
 }
 
 // NewModels returns no models.
 func NewModels(streams *series.Table, services *Services) *Models {
-	return &Models{Bounds: services.Bounds, streams: streams, services: services, All: make(map[ModelID]*Use), parents: input.NewParents()}
+	return &Models{Bounds: services.Bounds, streams: streams, services: services, All: make(map[ModelID]*Use)}
 }
 
 // ModelIDOf returns what a stream of Tokens, Requests, Cost or ClientThroughput is
@@ -98,15 +96,11 @@ func (s *Models) remove(m *Use) {
 	delete(s.All, m.id)
 }
 
-// Request adds the finished request of a span to a model, and reports whether the span is
-// one: a request that no span below reports.
-func (s *Models) Request(in *input.Span, now time.Time) bool {
-	if !in.Asks || s.parents.Has(in) {
-		return false
-	}
+// Request adds the finished request of a span to its model, if there is room.
+func (s *Models) Request(in *input.Span, now time.Time) {
 	m := s.Of(ModelID{in.Source.Namespace, in.Source.Service, in.Fact.Model(), in.Fact.Role, in.Fact.Side}, now)
 	if m == nil {
-		return true
+		return
 	}
 	m.requests, s.Requests = true, true
 	m.firstToken.add(in.FirstToken)
@@ -124,7 +118,6 @@ func (s *Models) Request(in *input.Span, now time.Time) bool {
 	if !in.Failed && in.Duration > 0 && !(in.FirstToken > in.Duration) {
 		m.duration.add(in.Duration)
 	}
-	return true
 }
 
 // Rows returns the rows of models in use, by service, model and role.
@@ -236,12 +229,6 @@ func (s *Models) Prune(within time.Duration, now time.Time) {
 			s.remove(m)
 		}
 	}
-}
-
-// NoteParents remembers the spans above requests to a model: of a chain of spans
-// that report one request, the lowest counts.
-func (s *Models) NoteParents(spans []input.Span) {
-	s.parents.Note(spans, func(in *input.Span) bool { return in.Asks })
 }
 
 const (
