@@ -179,21 +179,21 @@ func addNumbers(p *api.Profile, last *lastNumbers, spent api.Spent) {
 	add("loss_last", "", last.loss)
 	add("validation_loss_last", "", last.validation)
 	for _, of := range []struct {
-		name, curve, unit string
-		compute           func([]float64) float64
+		name, curve string
+		compute     func([]float64) float64
 	}{
-		{"loss_least", "loss", "", slices.Min[[]float64]},
-		{"learning_rate_most", "learning_rate", "", slices.Max[[]float64]},
-		{"step_time_median", "step_time", "s", medianOf},
-		{"token_rate_median", "token_rate", "{token}/s", medianOf},
-		{"sample_rate_median", "sample_rate", "{sample}/s", medianOf},
-		{"goodput_mean", "goodput", "1", shared.Mean},
-		{"gpu_utilization_median", "gpu_utilization", "1", medianOf},
-		{"gpu_memory_most", "gpu_memory", "By", slices.Max[[]float64]},
-		{"power_median", "power", "W", medianOf},
+		{"loss_least", "loss", slices.Min[[]float64]},
+		{"learning_rate_most", "learning_rate", slices.Max[[]float64]},
+		{"step_time_median", "step_time", medianOf},
+		{"token_rate_median", "token_rate", medianOf},
+		{"sample_rate_median", "sample_rate", medianOf},
+		{"goodput_mean", "goodput", shared.Mean},
+		{"gpu_utilization_median", "gpu_utilization", medianOf},
+		{"gpu_memory_most", "gpu_memory", slices.Max[[]float64]},
+		{"power_median", "power", medianOf},
 	} {
 		if c := p.Curve(of.curve); c != nil {
-			add(of.name, of.unit, api.Finite(of.compute(c.Values)))
+			add(of.name, c.Unit, api.Finite(of.compute(c.Values)))
 		}
 	}
 	add("gpu_hours", "h", spent.GPUHours)
