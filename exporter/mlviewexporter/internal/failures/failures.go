@@ -12,7 +12,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/kept"
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/runs"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
@@ -45,8 +44,15 @@ func New(of *input.Bounds) *Groups {
 	return &Groups{Bounds: of, all: make(map[string]*group), found: make(map[string]api.Failure)}
 }
 
-// Span adds the failure of a span, of a run unless that is nil.
-func (f *Groups) Span(in *input.Span, r *runs.Run, from share.Origin, now time.Time) {
+// Run is the run of a failure: its key, its id, and whether it is one that did not
+// come only once.
+type Run struct {
+	Key, ID string
+	Again   bool
+}
+
+// Span adds the failure of a span, of a run unless the key of that is empty.
+func (f *Groups) Span(in *input.Span, r Run, from share.Origin, now time.Time) {
 	key := in.Fingerprint
 	class, operation := f.Texts.Of(cmp.Or(in.Class, mlattr.Other)), f.Texts.Of(cmp.Or(in.Fact.Operation, in.Fact.Function, in.Name))
 	if key == "" {
@@ -63,7 +69,7 @@ func (f *Groups) Span(in *input.Span, r *runs.Run, from share.Origin, now time.T
 		one.Message = f.Texts.Message(in.Message)
 	}
 	f.Texts.Set(&one.Version, in.Source.Version)
-	if r != nil {
+	if r.Key != "" {
 		one.Run, one.RunID = r.Key, r.ID
 		one.again = one.again || r.Again
 	}

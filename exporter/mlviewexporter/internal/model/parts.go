@@ -348,10 +348,10 @@ func (all *parts) span(in *input.Span, run *runs.Run, from share.Origin, now tim
 	src := in.Source
 	all.Hosts.See(src.Host, now)
 	all.Services.Span(in, all.Services.Of(src.Namespace, src.Service, from, now))
-	key := ""
+	var named failures.Run
 	if run != nil {
 		run.Span(in, now)
-		key = run.Key
+		named = failures.Run{Key: run.Key, ID: run.ID, Again: run.Again}
 	}
 	// Of a chain of spans that report one request the lowest counts, and a failure counts where
 	// it occurred.
@@ -364,17 +364,17 @@ func (all *parts) span(in *input.Span, run *runs.Run, from share.Origin, now tim
 		all.models.Request(in, now)
 	}
 	if in.Held { // what is listed can be opened
-		all.traces.Add(in, key)
+		all.traces.Add(in, named.Key)
 		switch {
 		case in.Part != input.NoCall:
-			all.calls.Add(in, key)
+			all.calls.Add(in, named.Key)
 		case asked:
-			all.requests.Add(in, key)
+			all.requests.Add(in, named.Key)
 		}
 	}
 	elsewhere := in.Fact.ErrorElsewhere || below.Failed && in.Fingerprint == ""
 	if in.Failed && !elsewhere && (in.ML || in.Class != "" || in.Fingerprint != "") {
-		all.Failures.Span(in, run, from, now)
+		all.Failures.Span(in, named, from, now)
 	}
 }
 
