@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
-	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
@@ -123,6 +122,3 @@ func gpuOf(attrs, resource pcommon.Map) (of gpu) {
 func ofGPU(m pmetric.Metric) bool {
 	return strings.HasPrefix(m.Name(), "hw.") || strings.HasPrefix(m.Name(), "nvidia.")
 }
-
-// ofGPUError reports whether a record is an error of a GPU.
-func ofGPUError(record plog.LogRecord) bool { return record.EventName() == mlattr.GPUXIDEvent }

@@ -1,6 +1,7 @@
 package route
 
 import (
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
@@ -10,21 +11,77 @@ import (
 func divideMetrics(md pmetric.Metrics, gpus *GPUs) {
 	gpus.read(md)
 	p := partition{budget: newBudget(), gpus: gpus}
-	see := func(rm pmetric.ResourceMetrics) {
-		for _, sm := range rm.ScopeMetrics().All() {
-			for _, m := range sm.Metrics().All() {
-				p.ofGPU = ofGPU(m)
-				for point := range mlattr.Points(m) {
-					p.see(point.Attributes)
-				}
+	divide(md.ResourceMetrics(), &p, pmetric.ResourceMetrics.ScopeMetrics, pmetric.ScopeMetrics.Metrics, signal[pmetric.ResourceMetrics, pmetric.ScopeMetrics, pmetric.Metric]{
+		size: sizeOfMetrics,
+		see: func(m pmetric.Metric) {
+			p.ofGPU = ofGPU(m)
+			for point := range mlattr.Points(m) {
+				p.see(point.Attributes)
 			}
-		}
-	}
-	divide(md.ResourceMetrics(), &p, sizeOfMetrics, see, func(rm pmetric.ResourceMetrics, stays string) {
-		to := newCopies(rm, &p, md.ResourceMetrics().AppendEmpty, func(to pmetric.ResourceMetrics) pmetric.ScopeMetrics { return to.ScopeMetrics().AppendEmpty() })
-		mover := pointMover{from: rm, partition: &p, stays: stays, copies: to, metrics: make(map[string]metricCopy)}
-		mover.move()
+		},
+		run: func(m pmetric.Metric) string {
+			p.ofGPU = ofGPU(m)
+			for point := range mlattr.Points(m) {
+				return p.of(point.Attributes) // of all its points
+			}
+			return p.stays()
+		},
+		apart: p.apart,
 	})
+}
+
+// apart gives the points of each run that does not stay a metric of their own, at the end of
+// the scope.
+func (p *partition) apart(scope pmetric.ScopeMetrics, stays string) {
+	others := pmetric.NewMetricSlice()
+	scope.Metrics().RemoveIf(func(m pmetric.Metric) bool {
+		p.ofGPU = ofGPU(m)
+		switch m.Type() {
+		case pmetric.MetricTypeGauge:
+			return movePoints(p, m, stays, others, func(m pmetric.Metric) pmetric.NumberDataPointSlice { return m.Gauge().DataPoints() })
+		case pmetric.MetricTypeSum:
+			return movePoints(p, m, stays, others, func(m pmetric.Metric) pmetric.NumberDataPointSlice { return m.Sum().DataPoints() })
+		case pmetric.MetricTypeHistogram:
+			return movePoints(p, m, stays, others, func(m pmetric.Metric) pmetric.HistogramDataPointSlice { return m.Histogram().DataPoints() })
+		case pmetric.MetricTypeExponentialHistogram:
+			return movePoints(p, m, stays, others, func(m pmetric.Metric) pmetric.ExponentialHistogramDataPointSlice {
+				return m.ExponentialHistogram().DataPoints()
+			})
+		case pmetric.MetricTypeSummary:
+			return movePoints(p, m, stays, others, func(m pmetric.Metric) pmetric.SummaryDataPointSlice { return m.Summary().DataPoints() })
+		case pmetric.MetricTypeEmpty: // it has no points
+		}
+		return false
+	})
+	others.MoveAndAppendTo(scope.Metrics())
+}
+
+// movePoints moves the points of other runs than the one that stays to metrics of their own,
+// and reports whether none is left.
+func movePoints[P point[P], S slice[P]](p *partition, m pmetric.Metric, stays string, others pmetric.MetricSlice, points func(pmetric.Metric) S) bool {
+	had, byRun := points(m).Len() > 0, make(map[string]S)
+	points(m).RemoveIf(func(one P) bool {
+		run := p.of(one.Attributes())
+		if run == stays {
+			return false
+		}
+		to, known := byRun[run]
+		if !known {
+			other := others.AppendEmpty()
+			copyHead(m, other)
+			to = points(other)
+			byRun[run] = to
+		}
+		one.MoveTo(to.AppendEmpty())
+		return true
+	})
+	return had && points(m).Len() == 0
+}
+
+// point is what points of all types have.
+type point[P any] interface {
+	Attributes() pcommon.Map
+	item[P]
 }
 
 // sizeOfMetrics returns the encoded size of a resource, its scopes and metrics in
@@ -62,81 +119,4 @@ func copyHead(from, to pmetric.Metric) {
 		to.SetEmptySummary()
 	case pmetric.MetricTypeEmpty: // it has no points
 	}
-}
-
-// pointMover moves the points of other runs than the one that stays to copies of
-// their resource at the end of the list.
-type pointMover struct {
-	from      pmetric.ResourceMetrics
-	partition *partition
-	stays     string
-	copies    *copies[pmetric.ResourceMetrics, pmetric.ScopeMetrics]
-	// metrics are the last metrics of the copies by run.
-	metrics map[string]metricCopy
-	// scope and metric count those that were visited.
-	scope, metric int
-}
-
-// metricCopy is a copy of the metric with a number, from 1.
-type metricCopy struct {
-	of     int
-	metric pmetric.Metric
-}
-
-func (v *pointMover) move() {
-	v.from.ScopeMetrics().RemoveIf(func(sm pmetric.ScopeMetrics) bool {
-		v.scope++
-		before := sm.Metrics().Len()
-		sm.Metrics().RemoveIf(func(m pmetric.Metric) bool {
-			v.metric++
-			return v.moveMetric(sm, m)
-		})
-		return before > 0 && sm.Metrics().Len() == 0
-	})
-}
-
-// moveMetric moves the points of one metric and reports whether none is left.
-func (v *pointMover) moveMetric(sm pmetric.ScopeMetrics, m pmetric.Metric) bool {
-	v.partition.ofGPU = ofGPU(m)
-	switch m.Type() {
-	case pmetric.MetricTypeGauge:
-		return movePoints(v, sm, m, func(m pmetric.Metric) pmetric.NumberDataPointSlice { return m.Gauge().DataPoints() })
-	case pmetric.MetricTypeSum:
-		return movePoints(v, sm, m, func(m pmetric.Metric) pmetric.NumberDataPointSlice { return m.Sum().DataPoints() })
-	case pmetric.MetricTypeHistogram:
-		return movePoints(v, sm, m, func(m pmetric.Metric) pmetric.HistogramDataPointSlice { return m.Histogram().DataPoints() })
-	case pmetric.MetricTypeExponentialHistogram:
-		return movePoints(v, sm, m, func(m pmetric.Metric) pmetric.ExponentialHistogramDataPointSlice {
-			return m.ExponentialHistogram().DataPoints()
-		})
-	case pmetric.MetricTypeSummary:
-		return movePoints(v, sm, m, func(m pmetric.Metric) pmetric.SummaryDataPointSlice { return m.Summary().DataPoints() })
-	case pmetric.MetricTypeEmpty: // it has no points
-	}
-	return false
-}
-
-func movePoints[P item[P], S slice[P]](v *pointMover, sm pmetric.ScopeMetrics, m pmetric.Metric, of func(pmetric.Metric) S) bool {
-	points := of(m)
-	before := points.Len()
-	points.RemoveIf(func(one P) bool {
-		run := v.partition.of(one.Attributes())
-		if run == v.stays {
-			return false
-		}
-		one.MoveTo(of(v.target(run, sm, m)).AppendEmpty())
-		return true
-	})
-	return before > 0 && points.Len() == 0
-}
-
-// target returns the copy of a metric that has the points of a run.
-func (v *pointMover) target(run string, sm pmetric.ScopeMetrics, m pmetric.Metric) pmetric.Metric {
-	to := v.metrics[run]
-	if to.of != v.metric {
-		to = metricCopy{v.metric, v.copies.of(run, sm, v.scope).scope.Metrics().AppendEmpty()}
-		copyHead(m, to.metric)
-		v.metrics[run] = to
-	}
-	return to.metric
 }
