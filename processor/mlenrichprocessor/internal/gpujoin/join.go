@@ -7,6 +7,7 @@
 package gpujoin
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/label"
 )
 
@@ -32,12 +34,11 @@ var workloadIdentity = [...]string{
 // request is the GPUs of a request, and their workloads.
 type request struct {
 	index     *Index
-	gpus      []gpu
-	workloads []workload
+	workloads []*workload
 	points    []point
 
-	gpuAt      map[gpuKey]int
-	workloadAt map[workloadKey]int
+	gpus       map[gpuKey]*gpu
+	workloadAt map[workloadKey]*workload
 	processAt  map[processKey]int
 }
 
@@ -48,6 +49,7 @@ type gpuKey struct {
 
 // gpu is a GPU or MIG device.
 type gpu struct {
+	host      uint64 // the hash of host.name
 	id        uint64 // the hash of hw.id
 	uuid      uint64 // that of hw.id without its prefix
 	workloads int    // how many
@@ -63,20 +65,19 @@ type gpu struct {
 }
 
 type workloadKey struct {
-	gpu      int
+	gpu      *gpu
 	identity string
 }
 
 type processKey struct {
-	workload int
+	workload *workload
 	process  processID
 }
 
 // workload is what holds a GPU.
 type workload struct {
 	evidence
-	gpu             int
-	host            uint64
+	gpu             *gpu
 	rank            rank
 	world, gpuIndex count
 	// memory is the workload's part of the GPU's, and hasPoints is true if
@@ -96,7 +97,7 @@ type workload struct {
 // point is a point of a workload's series, or of a process of one.
 type point struct {
 	attrs    pcommon.Map
-	workload int
+	workload *workload
 	// process is the index among the workload's processes, or -1 for a
 	// workload's own point.
 	process int
@@ -113,7 +114,7 @@ type point struct {
 // stays as it is. It returns how many breakdowns were left out because their
 // sizes contradict each other.
 func (ix *Index) Join(md pmetric.Metrics, hosts func(resource int) string) (skipped int) {
-	r := &request{index: ix, gpuAt: make(map[gpuKey]int), workloadAt: make(map[workloadKey]int), processAt: make(map[processKey]int)}
+	r := &request{index: ix, gpus: make(map[gpuKey]*gpu), workloadAt: make(map[workloadKey]*workload), processAt: make(map[processKey]int)}
 	for i, rm := range md.ResourceMetrics().All() {
 		if !joined(rm) {
 			r.read(rm, i, hosts(i))
@@ -162,20 +163,19 @@ func (r *request) read(rm pmetric.ResourceMetrics, resource int, host string) {
 			}
 			for _, p := range mlattr.NumberPoints(m).All() {
 				attrs := p.Attributes()
-				at, onHost := r.gpuOf(attrs, host)
-				if at < 0 || p.Flags().NoRecordedValue() {
+				g := r.gpuOf(attrs, host)
+				if g == nil || p.Flags().NoRecordedValue() {
 					continue
 				}
 				if !Joinable(name) {
-					r.gpus[at].memory[name] = bytesOf(p, 1)
+					g.memory[name] = bytesOf(p, 1)
 					continue
 				}
-				pt := point{attrs: attrs, process: -1, name: name, at: p.Timestamp(), resource: resource}
-				pt.workload = r.workloadOf(attrs, at, onHost, hostID)
+				w := r.workloadOf(attrs, g, hostID)
+				pt := point{attrs: attrs, workload: w, process: -1, name: name, at: p.Timestamp(), resource: resource}
 				if strings.HasPrefix(name, mlattr.GPUProcessPrefix) {
-					pt.process = r.processOf(attrs, pt.workload)
+					pt.process = r.processOf(attrs, w)
 				} else {
-					w := &r.workloads[pt.workload]
 					w.hasPoints = true
 					if name == mlattr.GPUWorkloadMemory {
 						w.memory = bytesOf(p, 1)
@@ -187,56 +187,43 @@ func (r *request) read(rm pmetric.ResourceMetrics, resource int, host string) {
 	}
 }
 
-// gpuOf returns the index of the GPU that a point is about, and its host, or a
-// negative index if the host is unknown.
-func (r *request) gpuOf(attrs pcommon.Map, host string) (int, uint64) {
-	if own := mlattr.IDAt(attrs, mlattr.HostName); own != "" {
-		host = own
-	}
+// gpuOf returns the GPU that a point is about, or nil if its host is unknown.
+func (r *request) gpuOf(attrs pcommon.Map, host string) *gpu {
+	host = cmp.Or(mlattr.IDAt(attrs, mlattr.HostName), host)
 	id := mlattr.IDAt(attrs, mlattr.HardwareID)
 	if host == "" {
-		return -1, 0
+		return nil
 	}
 	key := gpuKey{r.index.hash(host), id}
-	at, ok := r.gpuAt[key]
-	if !ok {
-		at = len(r.gpus)
-		r.gpuAt[key] = at
-		r.gpus = append(r.gpus, gpu{id: r.index.hash(id), uuid: r.index.hash(bareUUID(id)), memory: make(map[string]count)})
-	}
-	return at, key.host
+	return shared.Entry(r.gpus, key, func() *gpu {
+		return &gpu{host: key.host, id: r.index.hash(id), uuid: r.index.hash(bareUUID(id)), memory: make(map[string]count)}
+	})
 }
 
-// workloadOf returns the index of the workload that a point is about.
-func (r *request) workloadOf(attrs pcommon.Map, gpu int, host uint64, hostID string) int {
+// workloadOf returns the workload that a point is about.
+func (r *request) workloadOf(attrs pcommon.Map, g *gpu, hostID string) *workload {
 	var identity strings.Builder
 	for _, key := range workloadIdentity {
 		identity.WriteString(mlattr.IDAt(attrs, key))
 		identity.WriteByte('\n') // no id has one
 	}
-	key := workloadKey{gpu, identity.String()}
-	at, ok := r.workloadAt[key]
-	if ok {
-		return at
-	}
-	at = len(r.workloads)
-	r.workloadAt[key] = at
-	r.gpus[gpu].workloads++
-	world := readCount(attrs, mlattr.WorldSize)
-	w := workload{
-		gpu: gpu, host: host, world: world,
-		rank:     rank{readCount(attrs, mlattr.RankGlobal), readCount(attrs, mlattr.RankLocal)},
-		gpuIndex: readCount(attrs, mlattr.NVIDIAIndex),
-	}
-	w.run = mlattr.IDAt(attrs, mlattr.RunID)
-	w.ranked = w.rank.global.ok && w.rank.local.ok && world.ok
-	job := mlattr.IDAt(attrs, mlattr.SlurmJobID)
-	if mlattr.Sentinel(job) {
-		job = ""
-	}
-	w.traits = r.index.traitsOf(attrs, hostID, job, mlattr.IDAt(attrs, mlattr.ServiceName), world)
-	r.workloads = append(r.workloads, w)
-	return at
+	return shared.Entry(r.workloadAt, workloadKey{g, identity.String()}, func() *workload {
+		g.workloads++
+		w := &workload{
+			gpu: g, world: readCount(attrs, mlattr.WorldSize),
+			rank:     rank{readCount(attrs, mlattr.RankGlobal), readCount(attrs, mlattr.RankLocal)},
+			gpuIndex: readCount(attrs, mlattr.NVIDIAIndex),
+		}
+		w.run = mlattr.IDAt(attrs, mlattr.RunID)
+		w.ranked = w.rank.global.ok && w.rank.local.ok && w.world.ok
+		job := mlattr.IDAt(attrs, mlattr.SlurmJobID)
+		if mlattr.Sentinel(job) {
+			job = ""
+		}
+		w.traits = r.index.traitsOf(attrs, hostID, job, mlattr.IDAt(attrs, mlattr.ServiceName), w.world)
+		r.workloads = append(r.workloads, w)
+		return w
+	})
 }
 
 // readCount reads a whole number that is not negative.
@@ -249,23 +236,19 @@ func readCount(attrs pcommon.Map, key string) count {
 }
 
 // processOf returns the index of a point's process in its workload.
-func (r *request) processOf(attrs pcommon.Map, at int) int {
-	key := processKey{at, processID{pid: readNumber(attrs, mlattr.ProcessID), own: readNumber(attrs, mlattr.ProcessVPID), start: readInstant(attrs, mlattr.ProcessStart)}}
-	process, ok := r.processAt[key]
-	if !ok {
-		w := &r.workloads[at]
-		process = len(w.processes)
-		r.processAt[key] = process
-		w.processes = append(w.processes, key.process)
-	}
-	return process
+func (r *request) processOf(attrs pcommon.Map, w *workload) int {
+	process := processID{pid: readNumber(attrs, mlattr.ProcessID), own: readNumber(attrs, mlattr.ProcessVPID), start: readInstant(attrs, mlattr.ProcessStart)}
+	return shared.Entry(r.processAt, processKey{w, process}, func() int {
+		w.processes = append(w.processes, process)
+		return len(w.processes) - 1
+	})
 }
 
 // write adds to the points what the clients of their runs report.
 func (r *request) write() {
 	for i := range r.points {
 		p := &r.points[i]
-		w := &r.workloads[p.workload]
+		w := p.workload
 		found := &w.join
 		if p.process >= 0 && w.ownJoins[p.process].ok {
 			found = &w.ownJoins[p.process]
@@ -274,11 +257,10 @@ func (r *request) write() {
 		if found.ok {
 			p.run = found.write(p.attrs, w)
 		}
-		r.gpus[w.gpu].see(p.run)
+		w.gpu.see(p.run)
 	}
-	for i := range r.points {
-		p := &r.points[i]
-		if r.gpus[r.workloads[p.workload].gpu].shared && !label.Taken(p.attrs, mlattr.GPUShared) {
+	for _, p := range r.points {
+		if p.workload.gpu.shared && !label.Taken(p.attrs, mlattr.GPUShared) {
 			p.attrs.PutBool(mlattr.GPUShared, true)
 		}
 	}
@@ -286,9 +268,8 @@ func (r *request) write() {
 
 // addUp sums the memory of the workloads of each GPU.
 func (r *request) addUp() {
-	for i := range r.workloads {
-		w := &r.workloads[i]
-		g := &r.gpus[w.gpu]
+	for _, w := range r.workloads {
+		g := w.gpu
 		g.unsized = g.unsized || !w.memory.ok || w.memory.n > maxGPUMemory
 		if !g.unsized {
 			g.inUse = min(g.inUse+w.memory.n, maxGPUMemory)

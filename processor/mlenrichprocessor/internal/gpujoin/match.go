@@ -13,14 +13,12 @@ func (r *request) match() {
 	holders := make(map[location]holder)
 	// The GPUs and processes of all come first, so that two that look alike know of each
 	// other.
-	for i := range r.workloads {
-		w := &r.workloads[i]
-		g := &r.gpus[w.gpu]
-		w.alone = g.workloads == 1
-		w.locate(g)
+	for _, w := range r.workloads {
+		w.alone = w.gpu.workloads == 1
+		w.locate()
 		for _, locations := range w.at {
 			for _, at := range locations {
-				ix.seeGPU(at, g.id, now)
+				ix.seeGPU(at, w.gpu.id, now)
 			}
 		}
 		for k, p := range w.processes {
@@ -30,11 +28,10 @@ func (r *request) match() {
 			}
 		}
 	}
-	for i := range r.workloads {
-		r.workloads[i].match(ix, holders, now)
+	for _, w := range r.workloads {
+		w.match(ix, holders, now)
 	}
-	for i := range r.workloads {
-		w := &r.workloads[i]
+	for _, w := range r.workloads {
 		if w.join.ok && (w.join.rule == ruleContainer || w.join.rule == rulePod) {
 			ix.keep(w.join.run, w.at[w.join.rule], now)
 		}
@@ -47,12 +44,13 @@ func (r *request) match() {
 }
 
 // locate finds the locations at which the workload's run may be.
-func (w *workload) locate(of *gpu) {
+func (w *workload) locate() {
+	host := w.gpu.host
 	for _, p := range w.processes {
 		var own []location
 		if p.pid != 0 && p.start != 0 {
 			for _, slack := range [...]int64{0, -startSlack, startSlack} {
-				own = append(own, processLocation(w.host, processID{pid: p.pid, own: p.own, start: p.start + slack}))
+				own = append(own, processLocation(host, processID{pid: p.pid, own: p.own, start: p.start + slack}))
 			}
 		}
 		if p.own != 0 && w.traits[traitContainer] != 0 {
@@ -62,10 +60,10 @@ func (w *workload) locate(of *gpu) {
 	}
 	w.at[ruleProcess] = slices.Concat(w.atOf...)
 	put := func(locations ...location) { w.at[locations[0].rule] = locations }
-	if of.uuid != 0 {
-		put(gpuLocation(of.uuid))
+	if w.gpu.uuid != 0 {
+		put(gpuLocation(w.gpu.uuid))
 	}
-	if at, ok := rankLocation(w.host, w.rank, w.world); ok {
+	if at, ok := rankLocation(host, w.rank, w.world); ok {
 		put(at)
 	}
 	for _, t := range locatedTraits {
@@ -73,17 +71,17 @@ func (w *workload) locate(of *gpu) {
 		switch {
 		case id == 0:
 		case t.onHost:
-			put(t.location(w.host, id), t.location(0, id))
+			put(t.location(host, id), t.location(0, id))
 		default:
 			put(t.location(0, id))
 		}
 	}
 	if w.traits[traitService] != 0 {
-		put(location{rule: ruleService, host: w.host, id: w.traits[traitService]})
+		put(location{rule: ruleService, host: host, id: w.traits[traitService]})
 	}
 	if w.gpuIndex.ok {
-		put(location{rule: ruleIndex, host: w.host, numbers: [3]int64{w.gpuIndex.n}})
-		put(location{rule: anyOnHost, host: w.host})
+		put(location{rule: ruleIndex, host: host, numbers: [3]int64{w.gpuIndex.n}})
+		put(location{rule: anyOnHost, host: host})
 	}
 }
 

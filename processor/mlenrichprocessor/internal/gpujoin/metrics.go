@@ -112,7 +112,7 @@ func (a *addedMetrics) first(metric *addedMetric, attrs pcommon.Map) bool {
 func (r *request) addRunInfo(added *addedMetrics) {
 	for i := range r.points {
 		p := &r.points[i]
-		w := &r.workloads[p.workload]
+		w := p.workload
 		ofWorkload := p.process >= 0 && w.hasPoints && (w.run != "" || w.join.ok)
 		if p.run != "" && !ofWorkload && added.first(&runInfo, p.attrs) {
 			added.add(&runInfo, p, 1)
@@ -125,18 +125,18 @@ func (r *request) addRunInfo(added *addedMetrics) {
 // how many were left out because their sizes contradict each other.
 func (r *request) addBreakdowns(added *addedMetrics) (skipped int) {
 	clients := make(map[clientOnGPU]int)
-	for i := range r.workloads {
-		if w := &r.workloads[i]; w.reports() {
+	for _, w := range r.workloads {
+		if w.reports() {
 			clients[w.client()]++
 		}
 	}
 	for i := range r.points {
 		p := &r.points[i]
-		w := &r.workloads[p.workload]
+		w := p.workload
 		if p.name != mlattr.GPUWorkloadMemory || p.run == "" || !w.reports() || clients[w.client()] > 1 {
 			continue
 		}
-		g := &r.gpus[w.gpu]
+		g := w.gpu
 		limit, used := g.memory[mlattr.GPUMemoryLimit], g.memory[mlattr.GPUMemoryUsage]
 		if !limit.ok || !used.ok || g.unsized || !added.first(&memoryBreakdown, p.attrs) {
 			continue
@@ -159,7 +159,7 @@ func (r *request) addBreakdowns(added *addedMetrics) (skipped int) {
 
 // clientOnGPU is a client's process on a GPU.
 type clientOnGPU struct {
-	gpu    int
+	gpu    *gpu
 	client uint64
 }
 
