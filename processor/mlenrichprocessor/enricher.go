@@ -8,8 +8,10 @@ import (
 	"sync"
 
 	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/processor"
+	"go.opentelemetry.io/collector/processor/processorhelper"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
@@ -56,6 +58,14 @@ func newEnricher(set processor.Settings, cfg *Config, stores *shared.Registry[*s
 		telemetry: telemetry,
 		stores:    stores.Use(set.ID, func() (*store, error) { return newStore(set.TelemetrySettings, set.ID) }),
 	}, nil
+}
+
+// options are those of the processor of each signal.
+func (e *enricher) options() []processorhelper.Option {
+	return []processorhelper.Option{
+		processorhelper.WithCapabilities(consumer.Capabilities{MutatesData: true}),
+		processorhelper.WithStart(e.start), processorhelper.WithShutdown(e.shutdown),
+	}
 }
 
 func (e *enricher) start(ctx context.Context, host component.Host) error {

@@ -20,7 +20,7 @@ const maxCalls = 256
 // Traces returns a consumer that divides requests by route before it sends them
 // to next, and gives each trace a resource of its own. A request that takes several
 // calls ends at the first error.
-func Traces(next consumer.Traces) (consumer.Traces, error) {
+func Traces(next consumer.Traces) consumer.Traces {
 	send := func(ctx context.Context, td ptrace.Traces) error {
 		for _, call := range byTrace(td) {
 			if err := next.ConsumeTraces(ctx, call); err != nil {
@@ -29,33 +29,36 @@ func Traces(next consumer.Traces) (consumer.Traces, error) {
 		}
 		return nil
 	}
-	return consumer.NewTraces(func(ctx context.Context, td ptrace.Traces) error {
+	divided, _ := consumer.NewTraces(func(ctx context.Context, td ptrace.Traces) error {
 		if err := checkCopies(td); err != nil {
 			return err
 		}
 		divideTraces(td)
 		return sendByRoute(ctx, td, ptrace.NewTraces, ptrace.Traces.ResourceSpans, send)
-	}, consumer.WithCapabilities(next.Capabilities()))
+	}, consumer.WithCapabilities(next.Capabilities())) // it fails only without a function
+	return divided
 }
 
 // Metrics does for metrics what Traces does for spans. The points of a GPU that name no
 // run take the route that gpus has for it; gpus is
 // called with each request.
-func Metrics(next consumer.Metrics, gpus func() *GPUs) (consumer.Metrics, error) {
-	return consumer.NewMetrics(func(ctx context.Context, md pmetric.Metrics) error {
+func Metrics(next consumer.Metrics, gpus func() *GPUs) consumer.Metrics {
+	divided, _ := consumer.NewMetrics(func(ctx context.Context, md pmetric.Metrics) error {
 		divideMetrics(md, gpus())
 		return sendByRoute(ctx, md, pmetric.NewMetrics, pmetric.Metrics.ResourceMetrics, next.ConsumeMetrics)
-	}, consumer.WithCapabilities(next.Capabilities()))
+	}, consumer.WithCapabilities(next.Capabilities())) // it fails only without a function
+	return divided
 }
 
 // Logs does for log records what Traces does for spans. The errors of a GPU that name no
 // run take the route that gpus has for it; gpus is
 // called with each request.
-func Logs(next consumer.Logs, gpus func() *GPUs) (consumer.Logs, error) {
-	return consumer.NewLogs(func(ctx context.Context, ld plog.Logs) error {
+func Logs(next consumer.Logs, gpus func() *GPUs) consumer.Logs {
+	divided, _ := consumer.NewLogs(func(ctx context.Context, ld plog.Logs) error {
 		divideLogs(ld, gpus())
 		return sendByRoute(ctx, ld, plog.NewLogs, plog.Logs.ResourceLogs, next.ConsumeLogs)
-	}, consumer.WithCapabilities(next.Capabilities()))
+	}, consumer.WithCapabilities(next.Capabilities())) // it fails only without a function
+	return divided
 }
 
 // sendByRoute sends the resources of a request, those of each route in a call of their

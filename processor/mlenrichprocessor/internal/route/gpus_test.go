@@ -59,10 +59,8 @@ func newGPURig(t testing.TB) *gpuRig {
 		return nil
 	})
 	require.NoError(t, err)
-	r.metrics, err = route.Metrics(metrics, known)
-	require.NoError(t, err)
-	r.logs, err = route.Logs(logs, known)
-	require.NoError(t, err)
+	r.metrics = route.Metrics(metrics, known)
+	r.logs = route.Logs(logs, known)
 	return r
 }
 
@@ -195,8 +193,7 @@ func TestRequestsWithoutGPUsCostNothing(t *testing.T) {
 	gpus := route.NewGPUs(time.Now)
 	sink, err := consumer.NewMetrics(func(context.Context, pmetric.Metrics) error { return nil })
 	require.NoError(t, err)
-	next, err := route.Metrics(sink, func() *route.GPUs { return gpus })
-	require.NoError(t, err)
+	next := route.Metrics(sink, func() *route.GPUs { return gpus })
 	allocations := func(name string, runs ...string) float64 {
 		md := pmetric.NewMetrics()
 		points := func() pmetric.NumberDataPointSlice {

@@ -62,9 +62,7 @@ func (r *recorder) traces(t testing.TB) consumer.Traces {
 		return r.err
 	})
 	require.NoError(t, err)
-	routed, err := route.Traces(next)
-	require.NoError(t, err)
-	return routed
+	return route.Traces(next)
 }
 
 // spans makes a request of one resource; each span is "scope/name run".
@@ -180,8 +178,7 @@ func TestMetadataOfTheSenderStays(t *testing.T) {
 		return nil
 	})
 	require.NoError(t, err)
-	logs, err := route.Logs(next, noGPUs)
-	require.NoError(t, err)
+	logs := route.Logs(next, noGPUs)
 	ld := plog.NewLogs()
 	ld.ResourceLogs().AppendEmpty().Resource().Attributes().PutStr("service.name", "a")
 	ctx := client.NewContext(t.Context(), client.Info{Metadata: client.NewMetadata(map[string][]string{"tenant": {"t", "u"}})})
@@ -201,8 +198,7 @@ func TestCallsEndAtTheFirstError(t *testing.T) {
 // Points of all types move with what their metric is.
 func TestPointsAreDividedByRun(t *testing.T) {
 	sink := new(consumertest.MetricsSink)
-	next, err := route.Metrics(sink, noGPUs)
-	require.NoError(t, err)
+	next := route.Metrics(sink, noGPUs)
 	md := pmetric.NewMetrics()
 	rm := md.ResourceMetrics().AppendEmpty()
 	rm.SetSchemaUrl("resource schema")
@@ -301,8 +297,7 @@ func TestPointsAreDividedByRun(t *testing.T) {
 
 func TestRecordsAreDividedByRun(t *testing.T) {
 	sink := new(consumertest.LogsSink)
-	next, err := route.Logs(sink, noGPUs)
-	require.NoError(t, err)
+	next := route.Logs(sink, noGPUs)
 	ld := plog.NewLogs()
 	rl := ld.ResourceLogs().AppendEmpty()
 	rl.Resource().Attributes().PutStr("service.name", "tuner")
