@@ -272,10 +272,9 @@ func TestAllocations(t *testing.T) {
 	const size, rounds = 512, 10
 	for name, batch := range benchBatches(size) {
 		t.Run(name, func(t *testing.T) {
-			e, err := newEnricher(processortest.NewNopSettings(metadata.Type), benchConfig(name), new(shared.Registry[*store]))
-			require.NoError(t, err)
+			e := newEnricher(processortest.NewNopSettings(metadata.Type), benchConfig(name), new(shared.Registry[*store]))
 			require.NoError(t, e.start(context.Background(), componenttest.NewNopHost()))
-			t.Cleanup(func() { require.NoError(t, e.shutdown(context.Background())) })
+			t.Cleanup(func() { require.NoError(t, e.stores.Shutdown(context.Background())) })
 			// Full after two batches.
 			limits := correlate.DefaultLimits()
 			limits.Traces, limits.Joins, limits.Answers = size/2, size/2, size/2

@@ -21,7 +21,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/correlate"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/label"
-	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/rate"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/route"
 )
@@ -31,11 +30,9 @@ const userHashLength = 16
 
 // enricher is one instance of the processor, for one signal.
 type enricher struct {
-	id        component.ID
-	config    *Config
-	reader    *vocabulary.Reader
-	hashKey   []byte
-	telemetry *metadata.TelemetryBuilder
+	config  *Config
+	reader  *vocabulary.Reader
+	hashKey []byte
 
 	// instance is the number of this instance among those of the store.
 	instance uint32
@@ -45,26 +42,20 @@ type enricher struct {
 	store *store
 }
 
-func newEnricher(set processor.Settings, cfg *Config, stores *shared.Registry[*store]) (*enricher, error) {
-	telemetry, err := metadata.NewTelemetryBuilder(set.TelemetrySettings)
-	if err != nil {
-		return nil, err
-	}
+func newEnricher(set processor.Settings, cfg *Config, stores *shared.Registry[*store]) *enricher {
 	return &enricher{
-		id:        set.ID,
-		config:    cfg,
-		reader:    cfg.reader(),
-		hashKey:   []byte(cfg.HashKey),
-		telemetry: telemetry,
-		stores:    stores.Use(set.ID, func() (*store, error) { return newStore(set.TelemetrySettings, set.ID) }),
-	}, nil
+		config:  cfg,
+		reader:  cfg.reader(),
+		hashKey: []byte(cfg.HashKey),
+		stores:  stores.Use(set.ID, func() (*store, error) { return newStore(set.TelemetrySettings, set.ID) }),
+	}
 }
 
 // options are those of the processor of each signal.
 func (e *enricher) options() []processorhelper.Option {
 	return []processorhelper.Option{
 		processorhelper.WithCapabilities(consumer.Capabilities{MutatesData: true}),
-		processorhelper.WithStart(e.start), processorhelper.WithShutdown(e.shutdown),
+		processorhelper.WithStart(e.start), processorhelper.WithShutdown(e.stores.Shutdown),
 	}
 }
 
@@ -75,11 +66,6 @@ func (e *enricher) start(ctx context.Context, host component.Host) error {
 	e.store = e.stores.Shared
 	e.instance = e.store.streams.Instances.Add(1)
 	return nil
-}
-
-func (e *enricher) shutdown(ctx context.Context) error {
-	e.telemetry.Shutdown()
-	return e.stores.Shutdown(ctx)
 }
 
 // routes returns the routes of GPUs. It must not be called before start.
@@ -134,19 +120,18 @@ func (b *batch) free() {
 	batches.Put(b)
 }
 
-// count reports what a batch left out.
-func (e *enricher) count(ctx context.Context, b *batch) {
-	id := attribute.String("processor", e.id.String())
+// count counts what a batch left out.
+func (s *store) count(ctx context.Context, b *batch) {
 	for reason, n := range b.skipped {
-		e.telemetry.ProcessorMlEnrichRatesSkipped.Add(ctx, n,
-			metric.WithAttributes(id, attribute.String("reason", string(reason))))
+		s.telemetry.ProcessorMlEnrichRatesSkipped.Add(ctx, n,
+			metric.WithAttributes(s.processor, attribute.String("reason", string(reason))))
 	}
 	for reason, n := range b.problems {
-		e.telemetry.ProcessorMlEnrichPointsUnsafe.Add(ctx, n,
-			metric.WithAttributes(id, attribute.String("reason", reason)))
+		s.telemetry.ProcessorMlEnrichPointsUnsafe.Add(ctx, n,
+			metric.WithAttributes(s.processor, attribute.String("reason", reason)))
 	}
 	if b.rejected > 0 {
-		e.telemetry.ProcessorMlEnrichValuesRejected.Add(ctx, int64(b.rejected), metric.WithAttributes(id))
+		s.telemetry.ProcessorMlEnrichValuesRejected.Add(ctx, int64(b.rejected), metric.WithAttributes(s.processor))
 	}
 }
 

@@ -23,30 +23,21 @@ func NewFactory() processor.Factory {
 		metadata.Type,
 		createDefaultConfig,
 		processor.WithTraces(func(ctx context.Context, set processor.Settings, cfg component.Config, next consumer.Traces) (processor.Traces, error) {
-			e, err := newEnricher(set, cfg.(*Config), stores)
-			if err != nil {
-				return nil, err
-			}
+			e := newEnricher(set, cfg.(*Config), stores)
 			if e.config.RouteByRun {
 				next = route.Traces(next)
 			}
 			return processorhelper.NewTraces(ctx, set, cfg, marking(next), e.processTraces, e.options()...)
 		}, metadata.TracesStability),
 		processor.WithMetrics(func(ctx context.Context, set processor.Settings, cfg component.Config, next consumer.Metrics) (processor.Metrics, error) {
-			e, err := newEnricher(set, cfg.(*Config), stores)
-			if err != nil {
-				return nil, err
-			}
+			e := newEnricher(set, cfg.(*Config), stores)
 			if e.config.RouteByRun {
 				next = route.Metrics(next, e.routes)
 			}
 			return processorhelper.NewMetrics(ctx, set, cfg, next, e.processMetrics, e.options()...)
 		}, metadata.MetricsStability),
 		processor.WithLogs(func(ctx context.Context, set processor.Settings, cfg component.Config, next consumer.Logs) (processor.Logs, error) {
-			e, err := newEnricher(set, cfg.(*Config), stores)
-			if err != nil {
-				return nil, err
-			}
+			e := newEnricher(set, cfg.(*Config), stores)
 			if e.config.RouteByRun {
 				next = route.Logs(next, e.routes)
 			}

@@ -22,10 +22,9 @@ import (
 // grows no more.
 func TestFlatWhileTracesComeAndGo(t *testing.T) {
 	const size, full, many = 1000, 40, 60
-	e, err := newEnricher(processortest.NewNopSettings(metadata.Type), createDefaultConfig().(*Config), new(shared.Registry[*store]))
-	require.NoError(t, err)
+	e := newEnricher(processortest.NewNopSettings(metadata.Type), createDefaultConfig().(*Config), new(shared.Registry[*store]))
 	require.NoError(t, e.start(t.Context(), componenttest.NewNopHost()))
-	t.Cleanup(func() { require.NoError(t, e.shutdown(t.Context())) })
+	t.Cleanup(func() { require.NoError(t, e.stores.Shutdown(t.Context())) })
 
 	next := 0
 	send := func() {

@@ -32,10 +32,9 @@ type rig struct {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	e, err := newEnricher(processortest.NewNopSettings(metadata.Type), createDefaultConfig().(*Config), new(shared.Registry[*store]))
-	require.NoError(t, err)
+	e := newEnricher(processortest.NewNopSettings(metadata.Type), createDefaultConfig().(*Config), new(shared.Registry[*store]))
 	require.NoError(t, e.start(context.Background(), componenttest.NewNopHost()))
-	t.Cleanup(func() { require.NoError(t, e.shutdown(context.Background())) })
+	t.Cleanup(func() { require.NoError(t, e.stores.Shutdown(context.Background())) })
 	c := &clock{at: time.Unix(1_700_000_000, 0)}
 	e.store.now = c.now
 	return &rig{t, e, c}

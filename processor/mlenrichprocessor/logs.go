@@ -23,7 +23,7 @@ func (e *enricher) processLogs(ctx context.Context, ld plog.Logs) (plog.Logs, er
 	for i, rl := range ld.ResourceLogs().All() {
 		e.settleRun(rl.Resource().Attributes(), &b.resources[i])
 	}
-	e.count(ctx, b)
+	e.store.count(ctx, b)
 	if len(records) == 0 {
 		return ld, nil
 	}

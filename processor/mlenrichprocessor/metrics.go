@@ -8,7 +8,6 @@ import (
 	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/pdatautil"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
@@ -42,12 +41,12 @@ func (e *enricher) processMetrics(ctx context.Context, md pmetric.Metrics) (pmet
 	if gpus {
 		hosts := func(resource int) string { return b.resources[resource].process.Host }
 		if skipped := e.store.gpus.Join(md, hosts); skipped > 0 {
-			e.telemetry.ProcessorMlEnrichBreakdownsSkipped.Add(ctx, int64(skipped),
-				metric.WithAttributes(attribute.String("processor", e.id.String())))
+			e.store.telemetry.ProcessorMlEnrichBreakdownsSkipped.Add(ctx, int64(skipped),
+				metric.WithAttributes(e.store.processor))
 		}
 	}
 	b.points.AddTo(md, e.store.streams, b.skipped)
-	e.count(ctx, b)
+	e.store.count(ctx, b)
 	return md, nil
 }
 

@@ -8,7 +8,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/processor/processorhelper"
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
@@ -61,7 +60,7 @@ func (e *enricher) processTraces(ctx context.Context, td ptrace.Traces) (ptrace.
 	b.keys.Correlate(e.store.keys, func(resource int) string { return b.resources[resource].process.ExactKey() })
 	e.writeSpans(b)
 	e.dropPrinted(ctx, td, b)
-	e.count(ctx, b)
+	e.store.count(ctx, b)
 	if td.ResourceSpans().Len() == 0 && len(b.resources) > 0 {
 		return td, processorhelper.ErrSkipProcessingData
 	}
@@ -91,7 +90,7 @@ func (e *enricher) dropPrinted(ctx context.Context, td ptrace.Traces, b *batch) 
 		return rs.ScopeSpans().Len() == 0
 	})
 	if dropped > 0 {
-		e.telemetry.ProcessorMlEnrichPrintedSpansDropped.Add(ctx, dropped, metric.WithAttributes(attribute.String("processor", e.id.String())))
+		e.store.telemetry.ProcessorMlEnrichPrintedSpansDropped.Add(ctx, dropped, metric.WithAttributes(e.store.processor))
 	}
 }
 
