@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 const (
@@ -26,6 +27,8 @@ type Dump struct {
 	Rank int64
 	// Groups are the process groups by their names.
 	Groups map[string]*Group
+
+	at time.Time // when it was written, in Jobs
 }
 
 // Group is a process group as one of its ranks knows it.

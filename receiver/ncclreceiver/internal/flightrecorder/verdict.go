@@ -219,12 +219,7 @@ const (
 
 // Jobs remembers the dumps of jobs, by their names and ranks: those of one job have one name
 // but for the rank at its end. It is not safe for concurrent use.
-type Jobs map[string]map[int64]written
-
-type written struct {
-	dump *Dump
-	at   time.Time
-}
+type Jobs map[string]map[int64]*Dump
 
 // Add adds a dump of a job that was written at a time.
 func (j Jobs) Add(name string, d *Dump, at time.Time) {
@@ -233,16 +228,16 @@ func (j Jobs) Add(name string, d *Dump, at time.Time) {
 		if len(j) >= maxJobs {
 			clear(j)
 		}
-		of = make(map[int64]written)
+		of = make(map[int64]*Dump)
 		j[name] = of
 	}
-	maps.DeleteFunc(of, func(_ int64, w written) bool { return at.Sub(w.at) > together })
-	if len(of) < maxDumps {
-		of[d.Rank] = written{d, at}
+	maps.DeleteFunc(of, func(_ int64, other *Dump) bool { return at.Sub(other.at) > together })
+	if d.at = at; len(of) < maxDumps {
+		of[d.Rank] = d
 	}
 }
 
 // Conclude compares the dumps of a job.
 func (j Jobs) Conclude(name string) []Verdict {
-	return Conclude(mlattr.Mapped(slices.Sorted(maps.Keys(j[name])), func(rank int64) *Dump { return j[name][rank].dump }))
+	return Conclude(mlattr.Mapped(slices.Sorted(maps.Keys(j[name])), func(rank int64) *Dump { return j[name][rank] }))
 }
