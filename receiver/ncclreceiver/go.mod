@@ -25,6 +25,8 @@ require (
 )
 
 require (
+	go.opentelemetry.io/collector/extension v1.64.0 // indirect
+	go.opentelemetry.io/collector/extension/xextension v0.158.0 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	google.golang.org/grpc v1.82.1 // indirect
 )

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"go.opentelemetry.io/collector/component"
@@ -308,7 +309,8 @@ func ReadFile(root *os.Root, name string, limit int64) ([]byte, error) {
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%q is not a regular file", name)
 	}
-	file, err := root.Open(name)
+	// Another file may have taken its place: a pipe must not block.
+	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -317,6 +319,16 @@ func ReadFile(root *os.Root, name string, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("%q is larger than %d bytes", name, limit)
 	}
 	return content, err
+}
+
+// ReadIn is ReadFile for a file of a directory.
+func ReadIn(directory, name string, limit int64) ([]byte, error) {
+	root, err := os.OpenRoot(directory)
+	if err != nil {
+		return nil, err
+	}
+	content, err := ReadFile(root, name, limit)
+	return content, errors.Join(err, root.Close())
 }
 
 // WriteFile writes a file, whole or not at all, in place of an earlier one.

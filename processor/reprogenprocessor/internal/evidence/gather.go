@@ -2,7 +2,6 @@ package evidence
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -82,7 +81,7 @@ func (g *Gatherer) dumps(onset time.Time) (files []store.File, notes []string) {
 				notes = append(notes, "A Flight Recorder dump is left out, because all are more than 64 MiB or 64 files: "+path)
 				continue
 			}
-			content, err := readFile(path, left)
+			content, err := saved.ReadIn(filepath.Dir(path), filepath.Base(path), left) // anybody may write to the folder
 			if err != nil {
 				notes = append(notes, fmt.Sprintf("A Flight Recorder dump could not be read: %v", err))
 				continue
@@ -92,16 +91,6 @@ func (g *Gatherer) dumps(onset time.Time) (files []store.File, notes []string) {
 		}
 	}
 	return files, notes
-}
-
-// readFile reads a file in a folder that anybody may write to.
-func readFile(path string, limit int64) ([]byte, error) {
-	folder, err := os.OpenRoot(filepath.Dir(path))
-	if err != nil {
-		return nil, err
-	}
-	content, err := saved.ReadFile(folder, filepath.Base(path), limit)
-	return content, errors.Join(err, folder.Close())
 }
 
 // report begins with what is wrong and where to look next.

@@ -2,17 +2,16 @@
 package dump
 
 import (
-	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/saved"
 )
 
 const (
@@ -92,22 +91,7 @@ func (w *Watcher) Scan() (dumps []Dump) {
 
 // Read returns the content of a dump.
 func (w *Watcher) Read(d *Dump) ([]byte, error) {
-	root, err := os.OpenRoot(w.root)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = root.Close() }()
-	// Another file may have taken its place: a pipe must not block.
-	file, err := root.OpenFile(strings.TrimPrefix(d.Path, "/"), os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = file.Close() }()
-	data, err := io.ReadAll(io.LimitReader(file, maxSize+1))
-	if len(data) > maxSize {
-		return nil, fmt.Errorf("it has more than %d bytes", maxSize)
-	}
-	return data, err
+	return saved.ReadIn(w.root, strings.TrimPrefix(d.Path, "/"), maxSize)
 }
 
 // printable reports whether a path can be reported as it is. Another one could forge
