@@ -3,6 +3,8 @@ package mlsampleprocessor
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -167,15 +169,12 @@ func (s *sampling) decode(kept *sample.Kept, td ptrace.Traces) {
 		return
 	}
 	var links []sample.TraceID
-	present := make(map[sample.SpanID]struct{}, kept.Spans)
-	parents := make(map[sample.SpanID]struct{})
+	present, above := make(map[sample.SpanID]bool, kept.Spans), make(map[sample.SpanID]bool)
 	for _, rs := range own.ResourceSpans().All() {
 		for _, ss := range rs.ScopeSpans().All() {
 			for _, span := range ss.Spans().All() {
-				present[sample.SpanID(span.SpanID())] = struct{}{}
-				if !span.ParentSpanID().IsEmpty() {
-					parents[sample.SpanID(span.ParentSpanID())] = struct{}{}
-				}
+				present[sample.SpanID(span.SpanID())] = true
+				above[sample.SpanID(span.ParentSpanID())] = true
 				putCount(span.Attributes(), kept.Count)
 				for _, link := range span.Links().All() {
 					links = append(links, sample.TraceID(link.TraceID()))
@@ -183,13 +182,8 @@ func (s *sampling) decode(kept *sample.Kept, td ptrace.Traces) {
 			}
 		}
 	}
-	var above []sample.SpanID
-	for parent := range parents {
-		if _, ok := present[parent]; !ok {
-			above = append(above, parent)
-		}
-	}
-	s.sampler.Follow(kept.Trace, above, links)
+	maps.DeleteFunc(above, func(id sample.SpanID, _ bool) bool { return id == sample.SpanID{} || present[id] })
+	s.sampler.Follow(kept.Trace, slices.Collect(maps.Keys(above)), links)
 	own.ResourceSpans().MoveAndAppendTo(td.ResourceSpans())
 }
 
