@@ -89,7 +89,14 @@ type span struct {
 	// zero.
 	conflict uint8
 
-	descent
+	// above is the parent in the batch, or none.
+	above int32
+	// earlier is what a parent that is not in the batch hands down, as an index in
+	// Batch.sets.
+	earlier int32
+	// down is what descendants inherit, as an index in Batch.sets.
+	down  int32
+	state uint8
 	// traceAt is the span's trace as an index in Batch.traces, or none.
 	traceAt int32
 	// before is the previous span of the trace in the batch, or none.
@@ -103,18 +110,6 @@ type span struct {
 	undated int32
 
 	spanUsage
-}
-
-// descent is what comes down to a span and from it.
-type descent struct {
-	// above is the parent in the batch, or none.
-	above int32
-	// earlier is what a parent that is not in the batch hands down, as an index in
-	// Batch.sets.
-	earlier int32
-	// down is what descendants inherit, as an index in Batch.sets.
-	down  int32
-	state uint8
 }
 
 // none is the index that means "no entry".

@@ -11,24 +11,19 @@ import (
 // fine-tuning service names both on some of its spans only. A session is of one
 // run, except for the training runs of such a service.
 var joins = [...]struct {
-	key    int
-	from   origin
-	shares sharing
+	key  int
+	from origin
+	of   func(*branches, *span) set[symbol]
 }{
-	{keyRequest, fromRequest, sharesAll},
-	{keyTrainingRun, fromTrainingRun, sharesSession},
-	{keySamplingSession, fromSamplingSession, sharesSession},
-	{keySession, fromSession, sharesRun},
+	{keyRequest, fromRequest, (*branches).requestKeys},
+	{keyTrainingRun, fromTrainingRun, sessionOf},
+	{keySamplingSession, fromSamplingSession, sessionOf},
+	{keySession, fromSession, runOf},
 }
 
-// sharing is what comes with an id.
-type sharing uint8
+func sessionOf(_ *branches, n *span) set[symbol] { return set[symbol]{keySession: n.own[keySession]} }
 
-const (
-	sharesAll sharing = iota
-	sharesSession
-	sharesRun
-)
+func runOf(_ *branches, n *span) set[symbol] { return set[symbol]{keyRun: n.namedRun()} }
 
 // joinGroup is the spans of a batch that report the same id.
 type joinGroup struct {
@@ -78,22 +73,14 @@ func (g *joinSearch) join(b *branches, s *Store, now time.Time) {
 func (g *joinSearch) add(b *branches, n *span) {
 	for j, by := range joins {
 		id := n.own[by.key]
-		if id == 0 || by.shares == sharesRun && !n.needs(keyRun) && n.namedRun() == 0 {
+		if id == 0 || by.key == keySession && !n.needs(keyRun) && n.namedRun() == 0 {
 			continue
 		}
 		if g.at[j][id] == 0 {
 			g.groups = append(g.groups, joinGroup{key: by.key, id: id})
 			g.at[j][id] = int32(len(g.groups))
 		}
-		var keys set[symbol]
-		switch by.shares {
-		case sharesAll:
-			keys = b.requestKeys(n)
-		case sharesSession:
-			keys[keySession] = n.own[keySession]
-		case sharesRun:
-			keys[keyRun] = n.namedRun()
-		}
+		keys := by.of(b, n)
 		g.groups[g.at[j][id]-1].observe(&keys)
 	}
 }

@@ -140,9 +140,9 @@ func (l *linkSearch) find(b *branches, s *Store, now time.Time) {
 		}
 		k := f.known(s, one.to, now)
 		for key := range keyInferred {
-			value, from := k.key(key)
+			value, _, inferred := k.key(key)
 			one.known[key] = b.texts.of(key, value)
-			if key == keyRun && value != "" && k.inferredRun(from) {
+			if key == keyRun && value != "" && inferred {
 				one.known[keyInferred] = b.texts.of(keyInferred, textTrue)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 // origin is where an inherited key came from.
@@ -69,17 +70,10 @@ type Sources map[origins]string
 // text returns the value of ml.correlation.source, such as
 // "session=trace,phase=parent".
 func (m *Sources) text(o origins) string {
-	if text, ok := (*m)[o]; ok {
-		return text
-	}
-	if *m == nil {
+	if *m == nil || len(*m) >= maxSources {
 		*m = make(Sources)
-	} else if len(*m) >= maxSources {
-		clear(*m)
 	}
-	text := o.String()
-	(*m)[o] = text
-	return text
+	return shared.Entry(*m, o, o.String)
 }
 
 // String returns the value of ml.correlation.source, or "" if nothing was

@@ -16,23 +16,16 @@ type Known map[spanKey]known
 // and what the trace agrees about. Either may be nil.
 type known struct{ span, trace *set[string] }
 
-// key returns the value of a key, that of the span before that of the trace.
-func (k known) key(key int) (string, origin) {
+// key returns the value of a key, that of the span before that of the trace. inferred
+// reports whether that has an inferred run.
+func (k known) key(key int) (value string, from origin, inferred bool) {
 	if k.span != nil && k.span[key] != "" {
-		return k.span[key], fromSpan
+		return k.span[key], fromSpan, k.span[keyInferred] != ""
 	}
 	if k.trace != nil {
-		return k.trace[key], fromTrace
+		return k.trace[key], fromTrace, k.trace[keyInferred] != ""
 	}
-	return "", notInherited
-}
-
-// inferredRun reports whether the run that key returned was inferred.
-func (k known) inferredRun(from origin) bool {
-	if from == fromSpan {
-		return k.span[keyInferred] != ""
-	}
-	return k.trace[keyInferred] != ""
+	return "", notInherited, false
 }
 
 // maxLookup is how many spans are looked up with the store locked once: others may come
@@ -83,18 +76,18 @@ func (s *Store) lookup(k Known, records []Record, f *finder) {
 	}
 }
 
-// learn returns the key that the record gets of its span or trace, or "".
-func (r *Record) learn(key int, of known) (string, origin) {
+// learn returns the key that the record gets of its span or trace, or "", as known.key does.
+func (r *Record) learn(key int, of known) (value string, from origin, inferred bool) {
 	if r.foreign || r.present[key] {
-		return "", notInherited
+		return "", notInherited, false
 	}
-	value, from := of.key(key)
-	if key == keyRun && value != "" && r.Run != "" && (value == r.Run || of.inferredRun(from) || from != fromSpan && !r.Inferred) {
+	value, from, inferred = of.key(key)
+	if key == keyRun && value != "" && r.Run != "" && (value == r.Run || inferred || from != fromSpan && !r.Inferred) {
 		// The resource has the record's run, unless the record's span is of
 		// another one, or the resource's was inferred.
-		return "", notInherited
+		return "", notInherited, false
 	}
-	return value, from
+	return value, from, inferred
 }
 
 // Write adds to the record what its span hands down, or else
@@ -104,13 +97,13 @@ func (r *Record) Write(k Known, sources *Sources) (hasRun bool) {
 	added := false
 	of := k[r.span]
 	for key := range keyInferred {
-		value, from := r.learn(key, of)
+		value, from, inferred := r.learn(key, of)
 		if value == "" {
 			continue
 		}
 		r.Attrs.PutStr(keyNames[key], value)
 		r.inherited[key], added = from, true
-		if key == keyRun && !r.present[keyInferred] && of.inferredRun(from) {
+		if key == keyRun && !r.present[keyInferred] && inferred {
 			r.Attrs.PutBool(mlattr.RunInferred, true)
 		}
 	}
