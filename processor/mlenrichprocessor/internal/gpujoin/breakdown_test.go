@@ -10,27 +10,27 @@ import (
 func TestBreakDown(t *testing.T) {
 	for name, tt := range map[string]struct {
 		sizes memorySizes
-		want  [partCount]int64 // all zero where there is none
+		want  [len(memoryParts)]int64 // all zero where there is none
 	}{
 		"all parts": {
 			memorySizes{limit: 1000, used: 700, kept: 50, process: 500, others: 150, reserved: some(400), allocated: 300},
-			[partCount]int64{300, 100, 100, 150, 50 + 50, 250},
+			[len(memoryParts)]int64{300, 100, 100, 150, 50 + 50, 250},
 		},
 		"alone, and all in use is the process's": {
 			memorySizes{limit: 1000, used: 500, process: 500, reserved: some(500), allocated: 500},
-			[partCount]int64{500, 0, 0, 0, 0, 500},
+			[len(memoryParts)]int64{500, 0, 0, 0, 0, 500},
 		},
 		"an allocator that has nothing yet": {
 			memorySizes{limit: 1000, used: 300, kept: 100, process: 300},
-			[partCount]int64{0, 0, 300, 0, 100, 600},
+			[len(memoryParts)]int64{0, 0, 300, 0, 100, 600},
 		},
 		"a GPU that is full": {
 			memorySizes{limit: 1000, used: 900, kept: 100, process: 900, reserved: some(900), allocated: 100},
-			[partCount]int64{100, 800, 0, 0, 100, 0},
+			[len(memoryParts)]int64{100, 800, 0, 0, 100, 0},
 		},
 		"an allocator that does not say what it has": {
 			memorySizes{limit: 1000, used: 700, kept: 50, process: 500, others: 150, allocated: 300},
-			[partCount]int64{300, 0, 200, 150, 50 + 50, 250},
+			[len(memoryParts)]int64{300, 0, 200, 150, 50 + 50, 250},
 		},
 		"allocated more than the process has, and no more is said": {
 			sizes: memorySizes{limit: 1000, used: 500, process: 100, allocated: 101},
@@ -47,7 +47,7 @@ func TestBreakDown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			parts, ok := tt.sizes.breakDown()
 			assert.Equal(t, tt.want, parts)
-			assert.Equal(t, tt.want != [partCount]int64{}, ok)
+			assert.Equal(t, tt.want != [len(memoryParts)]int64{}, ok)
 			if !ok {
 				return
 			}

@@ -2,6 +2,7 @@ package gpujoin
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -82,19 +83,12 @@ func bytesOf(p pmetric.NumberDataPoint, factor float64) count {
 	return count{n: int64(size), ok: true}
 }
 
-// The parts of a GPU's memory, in the order of memoryParts.
-const (
-	partAllocated = iota
-	partCached
-	partProcessOther
-	partOtherProcesses
-	partDriver
-	partFree
-	partCount
-)
-
 // memoryParts are the values of ml.gpu.memory.kind.
-var memoryParts = [partCount]string{"allocated", "cached", "process_other", "other_processes", "driver", "free"}
+var memoryParts = [...]string{"allocated", partCached, "process_other", "other_processes", "driver", "free"}
+
+// partCached cannot be told from the rest of a process if its client does not report what its
+// allocator reserved.
+const partCached = "cached"
 
 // maxGPUMemory is more than any GPU has. No sum of a few overflows.
 const maxGPUMemory = 1 << 60
@@ -114,16 +108,11 @@ type memorySizes struct {
 	allocated int64
 }
 
-// has reports whether the sizes determine a part. What an allocator caches
-// cannot be told from the rest of its process if the client does not report
-// what it reserved.
-func (s *memorySizes) has(part int) bool { return part != partCached || s.reserved.ok }
-
 // breakDown divides a GPU's memory into parts that add up to its limit. The
 // driver's part is what it reserves and what is in use by no process. It
 // returns false for sizes that contradict each other, as readings of different
 // times may: no part is ever negative.
-func (s *memorySizes) breakDown() (parts [partCount]int64, ok bool) {
+func (s *memorySizes) breakDown() (parts [len(memoryParts)]int64, ok bool) {
 	reserved := s.allocated
 	if s.reserved.ok {
 		reserved = s.reserved.n
@@ -134,20 +123,10 @@ func (s *memorySizes) breakDown() (parts [partCount]int64, ok bool) {
 			return parts, false
 		}
 	}
-	parts = [partCount]int64{
-		partAllocated:      s.allocated,
-		partCached:         reserved - s.allocated,
-		partProcessOther:   s.process - reserved,
-		partOtherProcesses: s.others,
-		partDriver:         s.kept,
-		partFree:           s.limit - s.used - s.kept,
-	}
 	unowned := s.used - s.process - s.others
-	for _, part := range append(parts[:], unowned) {
-		if part < 0 {
-			return [partCount]int64{}, false
-		}
+	parts = [...]int64{s.allocated, reserved - s.allocated, s.process - reserved, s.others, s.kept + unowned, s.limit - s.used - s.kept}
+	if unowned < 0 || slices.Min(parts[:]) < 0 {
+		return [len(memoryParts)]int64{}, false
 	}
-	parts[partDriver] += unowned
 	return parts, true
 }

@@ -149,8 +149,8 @@ func (r *request) addBreakdowns(added *addedMetrics) (skipped int) {
 			continue
 		}
 		for part, size := range parts {
-			if sizes.has(part) {
-				added.add(&memoryBreakdown, p, size).PutStr(memoryKind, memoryParts[part])
+			if kind := memoryParts[part]; kind != partCached || sizes.reserved.ok {
+				added.add(&memoryBreakdown, p, size).PutStr(memoryKind, kind)
 			}
 		}
 	}
