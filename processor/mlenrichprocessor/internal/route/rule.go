@@ -47,23 +47,6 @@ func isInferred(attrs pcommon.Map) bool {
 	return ok && v.Type() == pcommon.ValueTypeBool && v.Bool()
 }
 
-// write adds the route of a resource whose items all belong to a run, or to none
-// if run is "". The resource gets the run as well, unless it names one.
-func write(attrs pcommon.Map, run string, inferred bool) {
-	if run == "" {
-		attrs.PutStr(mlattr.Route, fallback(attrs))
-		return
-	}
-	if _, named := attrs.Get(mlattr.RunID); !named {
-		attrs.PutStr(mlattr.RunID, run)
-		attrs.PutBool(mlattr.RunSplit, true)
-		if inferred {
-			attrs.PutBool(mlattr.RunInferred, true)
-		}
-	}
-	attrs.PutStr(mlattr.Route, run)
-}
-
 // fallback returns the route of a resource without a run.
 func fallback(attrs pcommon.Map) string {
 	for _, key := range [...]string{mlattr.ServiceName, mlattr.HostName} {
@@ -182,17 +165,24 @@ func (p *partition) of(attrs pcommon.Map) string {
 	return p.own
 }
 
-// write adds the route to the resource, or to a copy of it, for the items of a
-// run. Items that have it from their GPU are not of that run, so the resource does
-// not get the run then.
+// write adds the route to the resource, or to a copy of it, for the items of a run, or of
+// none if run is "". The resource gets the run as well, unless it names one, or items have it
+// from their GPU: they are not of that run.
 func (p *partition) write(attrs pcommon.Map, run string) {
-	if p.byGPU && run != "" {
-		attrs.PutStr(mlattr.Route, run)
+	if run == "" {
+		attrs.PutStr(mlattr.Route, fallback(attrs))
 		return
 	}
 	inferred := p.runs[run]
 	if p.runs == nil {
 		inferred = p.firstInferred
 	}
-	write(attrs, run, inferred)
+	if _, named := attrs.Get(mlattr.RunID); !named && !p.byGPU {
+		attrs.PutStr(mlattr.RunID, run)
+		attrs.PutBool(mlattr.RunSplit, true)
+		if inferred {
+			attrs.PutBool(mlattr.RunInferred, true)
+		}
+	}
+	attrs.PutStr(mlattr.Route, run)
 }
