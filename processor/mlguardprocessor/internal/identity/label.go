@@ -42,9 +42,7 @@ const (
 // fits reports whether a value is a label as it is: at most maxLabelBytes of UTF-8.
 func fits(v pcommon.Value) bool {
 	switch v.Type() {
-	case pcommon.ValueTypeStr:
-		return len(v.Str()) <= maxLabelBytes && utf8.ValidString(v.Str())
-	case pcommon.ValueTypeBytes, pcommon.ValueTypeSlice, pcommon.ValueTypeMap:
+	case pcommon.ValueTypeStr, pcommon.ValueTypeBytes, pcommon.ValueTypeSlice, pcommon.ValueTypeMap:
 		text, whole := mlattr.Text(v, maxLabelBytes)
 		return whole && utf8.ValidString(text)
 	default:
@@ -107,7 +105,7 @@ func fitResource(attrs pcommon.Map) {
 // identifies reports whether an attribute of a resource becomes a label of each series.
 func identifies(key string) bool {
 	switch key {
-	case mlattr.ServiceNamespace, mlattr.ServiceName, serviceInstance, mlattr.HostName:
+	case mlattr.ServiceNamespace, mlattr.ServiceName, mlattr.ServiceInstanceID, mlattr.HostName:
 		return true
 	}
 	_, known := kindsOfKeys[key]
@@ -126,7 +124,7 @@ func lineOf(attrs pcommon.Map, label func(key string) bool) (bytes int) {
 
 // isProgram reports whether a resource's attribute is a label of each of its series.
 func isProgram(key string) bool {
-	return key == mlattr.ServiceNamespace || key == mlattr.ServiceName || key == serviceInstance
+	return key == mlattr.ServiceNamespace || key == mlattr.ServiceName || key == mlattr.ServiceInstanceID
 }
 
 // sizeOf returns a number of bytes, at most the largest that a request has.
