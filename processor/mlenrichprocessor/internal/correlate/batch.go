@@ -359,12 +359,8 @@ func (b *branches) handDown() {
 	}
 }
 
-// fromStore returns the index of a set that the store had, and that of the
-// empty one for nil.
+// fromStore returns the index of a set that the store had.
 func (b *branches) fromStore(found *set[string]) int32 {
-	if found == nil {
-		return 0
-	}
 	var keys set[symbol]
 	for k, value := range found {
 		keys[k] = b.texts.of(k, value)

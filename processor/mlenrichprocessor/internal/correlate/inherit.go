@@ -71,7 +71,8 @@ func (b *branches) findParents(s *Store, now time.Time) {
 		if parent != asked {
 			asked, down = parent, 0
 			if memory != nil {
-				down = b.fromStore(f.handed(s, parent, memory))
+				keys := f.handed(s, parent, memory)
+				down = b.fromStore(&keys)
 			}
 		}
 		n.earlier = down

@@ -192,7 +192,7 @@ next:
 	return to
 }
 
-// readKeys reads what appendKeys wrote.
+// readKeys reads what appendKeys wrote. Nothing is no keys.
 func readKeys(raw []byte) (keys set[string]) {
 	from := string(raw) // one copy for all of them
 	at := 0

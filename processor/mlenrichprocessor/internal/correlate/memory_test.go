@@ -71,19 +71,19 @@ func TestSpansOfTracesAreBounded(t *testing.T) {
 	handed(s, 1, 0, maxTraceSpans)
 	handed(s, 1, maxTraceSpans, 1)
 	assert.Equal(t, tally{n: maxTraceSpans/2 + 1, evicted: maxTraceSpans / 2}, s.spans, "of one trace the oldest go")
-	find := func(trace byte, span int) *set[string] {
+	find := func(trace byte, span int) set[string] {
 		wanted := spanKey{[16]byte{trace}, [8]byte{1, byte(span >> 16), byte(span >> 8), byte(span)}}
 		return new(finder).known(s, wanted, s.Now()).span
 	}
-	assert.Nil(t, find(1, 0))
-	assert.NotNil(t, find(1, maxTraceSpans))
+	assert.Empty(t, find(1, 0))
+	assert.NotEmpty(t, find(1, maxTraceSpans))
 
 	for of := range DefaultLimits().Spans / maxTraceSpans {
 		handed(s, byte(2+of), 0, maxTraceSpans)
 	}
 	assert.Equal(t, DefaultLimits().Spans, s.spans.n, "of all traces the least recently used goes")
-	assert.Nil(t, find(1, maxTraceSpans))
-	assert.NotNil(t, find(2, 0))
+	assert.Empty(t, find(1, maxTraceSpans))
+	assert.NotEmpty(t, find(2, 0))
 
 	*c = c.Add(keyAge + time.Second)
 	handed(s, 200, 0, 1)
@@ -115,12 +115,12 @@ func TestALongTraceIsSearchedAFewTimes(t *testing.T) {
 			key := spanKey{[16]byte{trace}, id(i)}
 			found := f.handed(s, key, s.traces.Find(key.trace, s.Now()))
 			if trace == 3 && i >= short {
-				require.Nil(t, found)
+				require.Empty(t, found)
 				continue
 			}
 			require.Equal(t, fmt.Sprint(trace, " ", i), found[keyRequest])
 		}
 	}
 	assert.Len(t, f.long, 2)
-	assert.Nil(t, f.handed(s, spanKey{[16]byte{1}, id(long)}, s.traces.Find([16]byte{1}, s.Now())))
+	assert.Empty(t, f.handed(s, spanKey{[16]byte{1}, id(long)}, s.traces.Find([16]byte{1}, s.Now())))
 }

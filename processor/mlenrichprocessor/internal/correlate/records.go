@@ -13,19 +13,16 @@ import (
 type Known map[spanKey]known
 
 // known is what is known of one span and its trace: what the span hands down,
-// and what the trace agrees about. Either may be nil.
-type known struct{ span, trace *set[string] }
+// and what the trace agrees about.
+type known struct{ span, trace set[string] }
 
 // key returns the value of a key, that of the span before that of the trace. inferred
 // reports whether that has an inferred run.
-func (k known) key(key int) (value string, from origin, inferred bool) {
-	if k.span != nil && k.span[key] != "" {
+func (k *known) key(key int) (value string, from origin, inferred bool) {
+	if k.span[key] != "" {
 		return k.span[key], fromSpan, k.span[keyInferred] != ""
 	}
-	if k.trace != nil {
-		return k.trace[key], fromTrace, k.trace[keyInferred] != ""
-	}
-	return "", notInherited, false
+	return k.trace[key], fromTrace, k.trace[keyInferred] != ""
 }
 
 // maxLookup is how many spans are looked up with the store locked once: others may come
@@ -77,7 +74,7 @@ func (s *Store) lookup(k Known, records []Record, f *finder) {
 }
 
 // learn returns the key that the record gets of its span or trace, or "", as known.key does.
-func (r *Record) learn(key int, of known) (value string, from origin, inferred bool) {
+func (r *Record) learn(key int, of *known) (value string, from origin, inferred bool) {
 	if r.foreign || r.present[key] {
 		return "", notInherited, false
 	}
@@ -97,7 +94,7 @@ func (r *Record) Write(k Known, sources *Sources) (hasRun bool) {
 	added := false
 	of := k[r.span]
 	for key := range keyInferred {
-		value, from, inferred := r.learn(key, of)
+		value, from, inferred := r.learn(key, &of)
 		if value == "" {
 			continue
 		}

@@ -187,27 +187,20 @@ type finder struct {
 	long  map[pcommon.TraceID]map[pcommon.SpanID][]byte
 	// agreed is what the trace of agrees about.
 	of     pcommon.TraceID
-	agreed *set[string]
+	agreed set[string]
 }
 
-// handed returns what a span of a trace hands down, or nil. The store is locked.
-func (f *finder) handed(s *Store, wanted spanKey, memory *traceMemory) *set[string] {
-	var raw []byte
-	if f.often(wanted.trace, memory) {
-		at, made := f.long[wanted.trace]
-		if !made {
-			at = mapHanded(slices.Clone(s.readAll(&memory.spans)), memory.spans.len())
-			f.long[wanted.trace] = at
-		}
-		raw = at[wanted.id]
-	} else {
-		raw = findHanded(s.readAll(&memory.spans), wanted.id)
+// handed returns what a span of a trace hands down. The store is locked.
+func (f *finder) handed(s *Store, wanted spanKey, memory *traceMemory) set[string] {
+	if !f.often(wanted.trace, memory) {
+		return readKeys(findHanded(s.readAll(&memory.spans), wanted.id))
 	}
-	if raw == nil {
-		return nil
+	at, made := f.long[wanted.trace]
+	if !made {
+		at = mapHanded(slices.Clone(s.readAll(&memory.spans)), memory.spans.len())
+		f.long[wanted.trace] = at
 	}
-	keys := readKeys(raw)
-	return &keys
+	return readKeys(at[wanted.id])
 }
 
 // often reports whether a trace is long and has been asked for often.
@@ -233,8 +226,7 @@ func (f *finder) known(s *Store, wanted spanKey, now time.Time) (k known) {
 	}
 	if f.of != wanted.trace {
 		a := readAgreement(s.read(memory.agreement))
-		keys := a.agreed()
-		f.of, f.agreed = wanted.trace, &keys
+		f.of, f.agreed = wanted.trace, a.agreed()
 	}
 	k.trace = f.agreed
 	return k

@@ -252,10 +252,8 @@ func (a *alike) find(seen *sighting, match func(known, seen *sighting) bool) (of
 		if known.span == seen.span {
 			return nil, true
 		}
-		for j := range known.twins {
-			if known.twins[j].span == seen.span {
-				return known, true
-			}
+		if slices.ContainsFunc(known.twins[:], func(t twin) bool { return t.span == seen.span }) {
+			return known, true
 		}
 		if (seen.report || known.unpaired(seen.scope)) && match(known, seen) && (of == nil || known.distance(seen) < of.distance(seen)) {
 			of = known
@@ -284,11 +282,8 @@ func (a *alike) pair(of uint64, seen *sighting) {
 }
 
 func (s *sighting) addTwin(seen *sighting) {
-	for j := range s.twins {
-		if s.twins[j].scope == 0 {
-			s.twins[j] = twin{seen.span, seen.scope}
-			return
-		}
+	if j := slices.IndexFunc(s.twins[:], func(t twin) bool { return t.scope == 0 }); j >= 0 {
+		s.twins[j] = twin{seen.span, seen.scope}
 	}
 }
 
