@@ -19,6 +19,9 @@ import (
 // maxResourceLabels bounds the labels that every metric point may gain.
 const maxResourceLabels = 32
 
+// maxTraining limits the entries, with all of which each resource is compared.
+const maxTraining = 256
+
 // Config is the configuration of ml_enrich. The defaults are right for the
 // clients that it knows: "ml_enrich:" alone is a complete configuration.
 type Config struct {
@@ -61,8 +64,10 @@ type Config struct {
 	// default is false: resources and calls stay as they came.
 	RouteByRun bool `mapstructure:"route_by_run"`
 
-	// Rates has the key training.
-	Rates rate.Config `mapstructure:",squash"`
+	// Training describes the optimizer steps of training jobs, which telemetry
+	// does not. The first entry that matches a process counts. The default is
+	// none. At most 256 are allowed.
+	Training rate.Training `mapstructure:"training"`
 }
 
 // checkMetric reports everything that is wrong with an entry of metrics.
@@ -82,7 +87,8 @@ func checkMetric(name string, m vocabulary.MetricAlias) []error {
 	return errs
 }
 
-// Validate reports everything that is wrong with the configuration.
+// Validate reports everything that is wrong with the configuration. The entries of training
+// validate themselves.
 func (c *Config) Validate() error {
 	var errs []error
 	for _, name := range c.Vocabularies {
@@ -119,7 +125,10 @@ func (c *Config) Validate() error {
 	if n := len(c.ResourceLabels); n > maxResourceLabels {
 		errs = append(errs, fmt.Errorf(`"resource_labels": has %d entries, must have at most %d`, n, maxResourceLabels))
 	}
-	return errors.Join(append(errs, c.Rates.Check())...)
+	if n := len(c.Training); n > maxTraining {
+		errs = append(errs, fmt.Errorf(`"training": has %d entries, must have at most %d`, n, maxTraining))
+	}
+	return errors.Join(errs...)
 }
 
 // reader compiles the configured vocabulary, or returns the one that all components

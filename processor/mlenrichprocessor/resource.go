@@ -42,7 +42,7 @@ func (b *batch) addResource() *resource {
 func (e *enricher) readResource(attrs pcommon.Map, b *batch) *resource {
 	r := b.addResource()
 	e.reader.Resource(attrs, &r.facts)
-	e.config.Rates.AddTraining(&r.facts)
+	e.config.Training.AddTraining(&r.facts)
 	rate.AddJobTokens(&r.facts)
 	// A run id under another name gives way to a training run: an ml_enrich after
 	// this one would otherwise find another run than this one.

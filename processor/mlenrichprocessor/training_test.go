@@ -16,7 +16,7 @@ import (
 // TestTraining shows what a resource gets of what is configured about its job.
 func TestTraining(t *testing.T) {
 	cfg := createDefaultConfig().(*Config)
-	cfg.Rates.Training = []rate.TrainingConfig{
+	cfg.Training = []rate.TrainingConfig{
 		{Service: "torchtel", Job: "pretrain-7b", Per: "job", TokensPerStep: 1 << 20, SamplesPerStep: 100, FLOPsPerToken: 4.2e10},
 		{Service: "torchtel", Job: "4711", TokensPerStep: 10},
 		{Service: "torchtel", Job: "tune-*", TokensPerStep: 20},
@@ -83,7 +83,7 @@ func TestTraining(t *testing.T) {
 // its size, has a rate where the size is configured.
 func TestSamplesOfAStep(t *testing.T) {
 	cfg := createDefaultConfig().(*Config)
-	cfg.Rates.Training = []rate.TrainingConfig{{Service: "fx", SamplesPerStep: 64}}
+	cfg.Training = []rate.TrainingConfig{{Service: "fx", SamplesPerStep: 64}}
 	batch := func(service, name string, attrs map[string]any) map[string]any {
 		td := batchOf(service, testSpan{1, 1, 0, name, attrs})
 		span := td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0)

@@ -10,31 +10,8 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
-// Config is the configuration of rates.
-type Config struct {
-	// Training describes the optimizer steps of training jobs, which telemetry
-	// does not. The first entry that matches a process counts. The default is
-	// none. At most 256 are allowed.
-	Training []TrainingConfig `mapstructure:"training"`
-}
-
-// maxTraining limits the entries, with all of which each resource is compared.
-const maxTraining = 256
-
-// Check reports everything that is wrong with the configuration. It is not named
-// Validate: confmap would report a key for this struct, which users do not have.
-func (c *Config) Check() error {
-	var errs []error
-	if n := len(c.Training); n > maxTraining {
-		errs = append(errs, fmt.Errorf(`"training": has %d entries, must have at most %d`, n, maxTraining))
-	}
-	for i := range c.Training {
-		if err := c.Training[i].check(); err != nil {
-			errs = append(errs, fmt.Errorf("training::%d: %w", i, err))
-		}
-	}
-	return errors.Join(errs...)
-}
+// Training describes the optimizer steps of training jobs.
+type Training []TrainingConfig
 
 // TrainingConfig describes the steps of a training job. The numbers become
 // attributes of the resource, unless it has them itself.
@@ -72,8 +49,8 @@ const (
 	perJob  = "job"
 )
 
-// check reports everything that is wrong with the entry.
-func (c *TrainingConfig) check() error {
+// Validate reports everything that is wrong with the entry.
+func (c *TrainingConfig) Validate() error {
 	var errs []error
 	if strings.TrimSpace(c.Service) == "" {
 		errs = append(errs, fmt.Errorf(`"service" is %q, must be a service's name`, c.Service))
@@ -144,9 +121,9 @@ func AddJobTokens(f *vocabulary.Facts) {
 
 // AddTraining adds to the facts of a resource the numbers of the first entry
 // that matches it. The resource's own numbers stay.
-func (c *Config) AddTraining(f *vocabulary.Facts) {
-	for i := range c.Training {
-		entry := &c.Training[i]
+func (t Training) AddTraining(f *vocabulary.Facts) {
+	for i := range t {
+		entry := &t[i]
 		if !entry.matches(f) {
 			continue
 		}
