@@ -118,7 +118,7 @@ const attrArtifact = "repro.artifact.fingerprint"
 const maxAhead = int64(time.Hour)
 
 // processKeys identify a process that states no rank.
-var processKeys = [...]string{"service.instance.id", "process.pid"}
+var processKeys = [...]string{mlattr.ServiceInstanceID, mlattr.ProcessID}
 
 // roles has the role of each ml.phase.
 var roles = map[string]sample.Role{

@@ -12,9 +12,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/admission"
 )
 
-// serviceInstance distinguishes the processes of a service.
-const serviceInstance = "service.instance.id"
-
 // Traces returns spans whose labels are all admitted, UTF-8 and not long. It does not
 // change td: if a label is replaced, it returns a copy.
 func (f *Filter) Traces(ctx context.Context, td ptrace.Traces) ptrace.Traces {
@@ -88,7 +85,7 @@ func (f *Filter) readSource(attrs pcommon.Map) (s source) {
 			s.namespace = f.hasher.value(v)
 		case mlattr.ServiceName:
 			s.service = f.hasher.value(v)
-		case serviceInstance:
+		case mlattr.ServiceInstanceID:
 			s.instance = f.hasher.value(v)
 		case mlattr.RunID, mlattr.TrainingRunID, mlattr.RunInferred:
 			run.ReadAttribute(key, v)
@@ -122,7 +119,7 @@ func (p *tracesPass) readResource() {
 	p.program, p.whole, p.last, p.lastRun = program, refused != kindService, 0, 0
 	if refused != kindCount {
 		p.counts[refused] += spans
-		hideKeys(p.writable(), serviceInstance)
+		hideKeys(p.writable(), mlattr.ServiceInstanceID)
 		p.writable().PutBool(mlattr.Overflow, true)
 	}
 	run, rank := p.runOf(s)
