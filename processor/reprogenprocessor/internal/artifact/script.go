@@ -110,25 +110,20 @@ func (b *Builder) readParts(folder fs.FS) {
 
 // partsOf returns the names of a script's parts in their order. The first has the
 // hole, which is inside the only string literal with three single quotes.
-func partsOf(k *kind.Kind, spec jsontree.Object) (names []string) {
-	add := func(needed bool, parts ...string) {
-		if needed {
-			names = append(names, parts...)
-		}
-	}
+func partsOf(k *kind.Kind, spec jsontree.Object) (parts kind.Parts) {
 	env := spec.Object("env")
 	variables := slices.ContainsFunc(env, func(m jsontree.Member) bool { return strings.HasPrefix(m.Key, "repro.env.") })
-	add(true, "start", "output")
-	add(len(spec.Array("redacted")) > 0, "set")
-	add(variables, "apply")
+	parts.Add(true, "start", "output")
+	parts.Add(len(spec.Array("redacted")) > 0, "set")
+	parts.Add(variables, "apply")
 	if k.Parts != nil {
-		add(true, k.Parts(spec)...)
-		add(true, "judging")
-		add(true, "guard", "landlock", "child", "parent")
-		add(!variables, "noapply")
-		add(true, "plain")
+		parts.Add(true, k.Parts(spec)...)
+		parts.Add(true, "judging")
+		parts.Add(true, "guard", "landlock", "child", "parent")
+		parts.Add(!variables, "noapply")
+		parts.Add(true, "plain")
 	}
-	add(len(env) > 0, "environment")
-	add(true, "main")
-	return names
+	parts.Add(len(env) > 0, "environment")
+	parts.Add(true, "main")
+	return parts
 }

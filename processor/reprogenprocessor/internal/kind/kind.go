@@ -69,6 +69,16 @@ type Kind struct {
 	Explains bool
 }
 
+// Parts are names of a script's parts, in their order.
+type Parts []string
+
+// Add adds parts that are needed.
+func (p *Parts) Add(needed bool, names ...string) {
+	if needed {
+		*p = append(*p, names...)
+	}
+}
+
 const (
 	// MaxHeadText is the length of a line's text.
 	MaxHeadText = 107

@@ -39,25 +39,20 @@ func scriptParts(spec jsontree.Object) []string {
 		f.tagged = f.tagged || strings.HasPrefix(entry.Text("path"), "payload")
 	}
 	f.look(call)
-	var names []string
-	add := func(needed bool, parts ...string) {
-		if needed {
-			names = append(names, parts...)
-		}
-	}
+	var parts kind.Parts
 	dotted := strings.Contains(call.Text("function"), ".") || remote
-	add(f.tagged || remote, "tags", "source")
-	add(!f.tagged && !remote, "values")
-	add(true, "modules")
-	add(dotted, "members")
-	add(!dotted, "nomembers")
-	add(trigger == "nan" || trigger == "inf", "numbers")
-	add(true, "call")
-	add(f.torch || f.numpy || remote, "tensors")
-	add(f.torch || remote, "torch")
-	add(f.numpy || remote, "numpy")
-	add(remote, "files", "connect", "remote")
-	return names
+	parts.Add(f.tagged || remote, "tags", "source")
+	parts.Add(!f.tagged && !remote, "values")
+	parts.Add(true, "modules")
+	parts.Add(dotted, "members")
+	parts.Add(!dotted, "nomembers")
+	parts.Add(trigger == "nan" || trigger == "inf", "numbers")
+	parts.Add(true, "call")
+	parts.Add(f.torch || f.numpy || remote, "tensors")
+	parts.Add(f.torch || remote, "torch")
+	parts.Add(f.numpy || remote, "numpy")
+	parts.Add(remote, "files", "connect", "remote")
+	return parts
 }
 
 // look notes the tags in a payload.
