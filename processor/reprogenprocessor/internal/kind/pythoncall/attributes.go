@@ -18,12 +18,8 @@ import (
 // hasParts reports whether a span has a call's arguments and something that
 // says what they belong to.
 func hasParts(attributes pcommon.Map) bool {
-	if _, ok := attr.First(attributes, keys.Args); !ok {
-		if _, ok = attr.First(attributes, keys.Kwargs); !ok {
-			return false
-		}
-	}
-	return namesFunction(attributes) || attr.QualifiedName(attributes) != ""
+	_, ok := attr.First(attributes, argumentKeys)
+	return ok && (namesFunction(attributes) || attr.QualifiedName(attributes) != "")
 }
 
 // uriOf returns where a payload lies that is not on the span, and the name that
@@ -145,6 +141,9 @@ var keys = func() table.CallKeys {
 	return all
 }()
 
+// argumentKeys are those of arguments with and without names.
+var argumentKeys = slices.Concat(keys.Args, keys.Kwargs)
+
 // callAttributes lists all attributes that a call is read from.
 func callAttributes() (names []string) {
 	for _, name := range keys.Payload {
@@ -164,5 +163,5 @@ func isPayload(key string, v pcommon.Value) bool {
 		}
 	}
 	return strings.HasPrefix(key, attrPayload+".") ||
-		v.Type() == pcommon.ValueTypeStr && (slices.Contains(keys.Args, key) || slices.Contains(keys.Kwargs, key))
+		v.Type() == pcommon.ValueTypeStr && slices.Contains(argumentKeys, key)
 }
