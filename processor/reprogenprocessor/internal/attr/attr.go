@@ -11,7 +11,6 @@ import (
 
 // Attributes of exceptions and of code, by the semantic conventions.
 const (
-	ExceptionMessage    = "exception.message"
 	ExceptionStacktrace = "exception.stacktrace"
 	CodeFunctionName    = "code.function.name"
 	CodeNamespace       = "code.namespace" // until semantic conventions 1.30

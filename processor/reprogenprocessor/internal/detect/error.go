@@ -33,15 +33,14 @@ func errorOf(span ptrace.Span) failure.Error {
 	if e.Type == "" && e.Message == "" {
 		e = exceptionOf(span.Attributes())
 	}
-	c := snapshot.New()
 	if e.Type == "" {
-		e.Type = c.Text(attr.Text(span.Attributes(), typeKeys...), snapshot.MaxValue)
+		e.Type = snapshot.Text(attr.Text(span.Attributes(), typeKeys...), snapshot.MaxValue)
 	}
 	if e.Type == mlattr.Other {
 		e.Type = ""
 	}
 	if e.Message == "" {
-		e.Message = c.Text(attr.Text(span.Attributes(), messageKeys...), snapshot.MaxValue)
+		e.Message = snapshot.Text(attr.Text(span.Attributes(), messageKeys...), snapshot.MaxValue)
 	}
 	if e.Type == "" && e.Message == "" && e.Stack == "" {
 		if printed, ok := exception.Printed(span.Attributes()); ok {
@@ -49,25 +48,23 @@ func errorOf(span ptrace.Span) failure.Error {
 		}
 	}
 	if e.Message == "" {
-		e.Message = c.Text(span.Status().Message(), snapshot.MaxValue)
+		e.Message = snapshot.Text(span.Status().Message(), snapshot.MaxValue)
 	}
 	return finish(exception.Unwrap(e))
 }
 
 func exceptionOf(attributes pcommon.Map) exception.Exception {
-	c := snapshot.New()
 	return exception.Exception{
-		Type:    c.Text(attr.Text(attributes, mlattr.ExceptionType), snapshot.MaxValue),
-		Message: c.Text(attr.Text(attributes, attr.ExceptionMessage), snapshot.MaxStack),
-		Stack:   c.Text(attr.Text(attributes, attr.ExceptionStacktrace), snapshot.MaxStack),
+		Type:    snapshot.Text(attr.Text(attributes, mlattr.ExceptionType), snapshot.MaxValue),
+		Message: snapshot.Text(attr.Text(attributes, mlattr.ExceptionMessage), snapshot.MaxStack),
+		Stack:   snapshot.Text(attr.Text(attributes, attr.ExceptionStacktrace), snapshot.MaxStack),
 	}
 }
 
 func finish(e exception.Exception) failure.Error {
-	c := snapshot.New()
 	return failure.Error{
-		Type:    c.Text(e.Type, snapshot.MaxValue),
-		Message: c.Text(e.Message, snapshot.MaxValue),
+		Type:    snapshot.Text(e.Type, snapshot.MaxValue),
+		Message: snapshot.Text(e.Message, snapshot.MaxValue),
 		Stack:   e.Stack,
 		Cause:   exception.RootCause(e.Stack),
 	}

@@ -31,7 +31,7 @@ func hasFailure(record plog.LogRecord) bool {
 	}
 	for k, v := range record.Attributes().All() {
 		switch k {
-		case mlattr.ExceptionType, attr.ExceptionMessage:
+		case mlattr.ExceptionType, mlattr.ExceptionMessage:
 			if v.Type() == pcommon.ValueTypeStr && v.Str() != "" {
 				return true
 			}

@@ -174,7 +174,7 @@ var outputKeys = vocabulary.Calls().Output
 func Printed(attributes pcommon.Map) (Exception, bool) {
 	for _, k := range outputKeys {
 		if text := attr.Text(attributes, k); text != "" {
-			if e, ok := FromTraceback(snapshot.New().Text(text, snapshot.MaxStack)); ok {
+			if e, ok := FromTraceback(snapshot.Text(text, snapshot.MaxStack)); ok {
 				return e, true
 			}
 		}

@@ -164,6 +164,9 @@ func (c *Copier) Value(v pcommon.Value, limit, depth int) any {
 	return nil
 }
 
+// Text is Copier.Text of a Copier of its own.
+func Text(s string, limit int) string { return New().Text(s, limit) }
+
 // Text returns a copy of s of at most limit bytes. The middle is left out: a
 // stack trace's end names the error and its start the program.
 func (c *Copier) Text(s string, limit int) string {
