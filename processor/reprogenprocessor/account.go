@@ -14,18 +14,16 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/metadata"
 )
 
-// Why a failure got no artifact.
+// Why a failure got no artifact, beside failure.UnsafeOutput and failure.TooLargeOutput.
 const (
-	dropBatchLimit   = "batch_limit"
-	dropQueueFull    = "queue_full"
-	dropMemory       = "memory_limit"
-	dropRateLimited  = "rate_limited"
-	dropUnsafeOutput = "unsafe_output"
-	dropTooLarge     = "too_large"
-	dropNoSpace      = "no_space"
-	dropWriteError   = "write_error"
-	dropShutdown     = "shutdown"
-	dropEmit         = "emit_error"
+	dropBatchLimit  = "batch_limit"
+	dropQueueFull   = "queue_full"
+	dropMemory      = "memory_limit"
+	dropRateLimited = "rate_limited"
+	dropNoSpace     = "no_space"
+	dropWriteError  = "write_error"
+	dropShutdown    = "shutdown"
+	dropEmit        = "emit_error"
 )
 
 // account says what becomes of failures: in metrics, in notices and in the log.

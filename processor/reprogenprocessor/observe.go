@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/sender"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
@@ -35,10 +36,7 @@ const (
 	attrArtifactOmitted     = "repro.artifact.omitted"
 )
 
-const (
-	attrServiceVersion = "service.version"
-	maxVersion         = 256
-)
+const maxVersion = 256
 
 // observer finds failures in batches and decides what becomes of each.
 type observer struct {
@@ -150,7 +148,7 @@ func (o *observer) describe(c *detect.Candidate, recorded *incident.Recording) *
 	resource := c.Resource.Attributes()
 	f := &failure.Failure{
 		Error: c.Err, Trigger: c.Trigger, SentBy: c.Origin(), Service: c.Service(), SeenAt: o.now(),
-		Version: snapshot.New().Text(attr.Text(resource, attrServiceVersion), maxVersion),
+		Version: snapshot.Text(attr.Text(resource, mlattr.ServiceVersion), maxVersion),
 		Rank:    incident.RankOf(c.Span.Attributes(), resource),
 	}
 	caller := c.Span

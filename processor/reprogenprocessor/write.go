@@ -111,11 +111,11 @@ func (w *writer) build(ctx context.Context, f *failure.Failure) (artifact.Files,
 	if err == nil {
 		return files, f, nil
 	}
-	reason, drop := failure.UnsafeOutput, dropUnsafeOutput
+	reason := failure.UnsafeOutput
 	if errors.Is(err, artifact.ErrTooLarge) {
-		reason, drop = failure.TooLargeOutput, dropTooLarge
+		reason = failure.TooLargeOutput
 	}
-	w.dropped(ctx, 1, drop)
+	w.dropped(ctx, 1, string(reason))
 	f = artifact.WithoutCall(f, reason)
 	files, err = w.artifacts.Build(f)
 	return files, f, err
