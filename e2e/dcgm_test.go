@@ -80,11 +80,16 @@ func TestPrometheusTakesTheFolderOfRules(t *testing.T) {
 	assert.NotEmpty(t, rules)
 }
 
-// The query that joins runs to GPUs is in the README of ml_enrich.
-func TestRunInfoJoinsToGPUs(t *testing.T) {
-	file := harness.Path("processor", "mlenrichprocessor", "testdata", "run_info_test.yaml")
-	output, err := harness.Promtool(t, "test", "rules", file)
-	require.NoError(t, err, "%s", output)
+// The queries that join runs to GPUs, and pods' labels to what pods have of GPUs, are in the
+// READMEs of ml_enrich and gpu.
+func TestJoinsToGPUs(t *testing.T) {
+	for _, file := range []string{
+		harness.Path("processor", "mlenrichprocessor", "testdata", "run_info_test.yaml"),
+		harness.Path("receiver", "gpureceiver", "testdata", "pod_labels_test.yaml"),
+	} {
+		output, err := harness.Promtool(t, "test", "rules", file)
+		require.NoError(t, err, "%s", output)
+	}
 }
 
 // The page for who replaces dcgm-exporter lists each recorded name, and no other.

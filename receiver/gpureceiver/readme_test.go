@@ -24,6 +24,16 @@ func readme(t *testing.T) string {
 	return string(text)
 }
 
+// TestReadmeQueryIsTheTestedOne: promtool tries the query for the labels of pods.
+func TestReadmeQueryIsTheTestedOne(t *testing.T) {
+	tested, err := os.ReadFile(filepath.Join("testdata", "pod_labels_test.yaml"))
+	require.NoError(t, err)
+	_, query, found := strings.Cut(string(tested), "expr: |\n")
+	require.True(t, found)
+	query, _, _ = strings.Cut(query, "eval_time")
+	assert.Contains(t, strings.Join(strings.Fields(readme(t)), " "), "```promql "+strings.Join(strings.Fields(query), " ")+" ```")
+}
+
 // Each YAML block of the README is a configuration that is accepted.
 func TestReadmeConfigurations(t *testing.T) {
 	blocks := strings.Split(readme(t), "```yaml\n")[1:]
