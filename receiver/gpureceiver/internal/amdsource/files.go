@@ -1,6 +1,7 @@
 package amdsource
 
 import (
+	"context"
 	"strconv"
 	"strings"
 
@@ -86,6 +87,21 @@ func (g *gpu) ask(rootPath string, wants func(*device.Quantity) bool) {
 			r.temperatures(folder + "hwmon/" + name + "/")
 		}
 	}()
+}
+
+// answer returns the answer to the question, and whether there is one before ctx ends.
+func (g *gpu) answer(ctx context.Context) (read device.GPU, answered bool) {
+	select {
+	case read = <-g.reading:
+	default: // an answer that is there counts although ctx has ended
+		select {
+		case read = <-g.reading:
+		case <-ctx.Done():
+			return read, false
+		}
+	}
+	g.reading = nil
+	return read, true
 }
 
 // reader stores numbers that are wanted.

@@ -82,20 +82,15 @@ func (s *Source) Add(ctx context.Context, snapshot *device.Snapshot) {
 		g.ask(s.opts.RootPath, s.opts.Wants)
 	}
 	_ = sys.Close() // it was only read
-	late := time.NewTimer(s.opts.Timeout)
-	defer late.Stop()
-	expired := late.C
+	limit, cancel := context.WithTimeout(ctx, s.opts.Timeout)
+	defer cancel()
 	for _, g := range present {
-		read := device.GPU{Identity: g.identity, Unresponsive: true}
-		select {
-		case read = <-g.reading:
-			g.reading = nil
-		case <-ctx.Done():
-			return
-		case <-expired:
-			closed := make(chan time.Time)
-			close(closed)
-			expired = closed
+		read, answered := g.answer(limit)
+		if ctx.Err() != nil {
+			return // the receiver stops, which says nothing about the GPU
+		}
+		if !answered {
+			read = device.GPU{Identity: g.identity, Unresponsive: true}
 		}
 		read.ProcessesKnown, read.Processes = !s.listed.IsZero(), s.opts.Attribution.Alive(g.processes)
 		snapshot.GPUs = append(snapshot.GPUs, read)

@@ -180,7 +180,7 @@ func TestOwners(t *testing.T) {
 		return one
 	}
 	for name, test := range map[string]struct {
-		pods       []*podresourcesapi.PodResources
+		pods            []*podresourcesapi.PodResources
 		a, b, part, amd []workload.Pod
 	}{
 		"AMD's plugin":     {pods: []*podresourcesapi.PodResources{trains(holding("amd.com/gpu", "0000:c1:00.0"))}, amd: []workload.Pod{train}},
