@@ -54,6 +54,7 @@ func TestAMD(t *testing.T) {
 		addresses[text(point.Attributes(), "hw.id")] = true
 	}
 	assert.Equal(t, map[string]bool{"0000:c1:00.0": true}, addresses)
+	assert.Empty(t, pointsOf(metrics, "", "nvidia.gpu.driver.state"), "the page would look for NVIDIA's GPUs")
 	metrics.ResourceMetrics().RemoveIf(func(rm pmetric.ResourceMetrics) bool { return text(rm.Resource().Attributes(), "hw.id") == "" })
 	golden.Compare(t, filepath.Join("testdata", "amd", "expected.txt"), golden.Metrics(t, metrics))
 	assert.Len(t, r.logs.FilterMessageSnippet("Reads an AMD GPU").All(), 2)

@@ -135,9 +135,11 @@ func (p *points) recordXIDs(errors *errorCounts) {
 // recordDriver emits the metrics about all GPUs on a resource of the host.
 func recordDriver(metrics *metadata.MetricsBuilder, now pcommon.Timestamp, snapshot *device.Snapshot, errors *errorCounts) {
 	labels := hostLabels(snapshot)
-	for _, state := range device.DriverStates {
-		metrics.RecordNvidiaGpuDriverStateDataPoint(now, oneIf(state == snapshot.Driver), snapshot.Host,
-			metadata.MapAttributeNvidiaGpuDriverState[string(state)], labels...)
+	if !snapshot.OnlyAMD() {
+		for _, state := range device.DriverStates {
+			metrics.RecordNvidiaGpuDriverStateDataPoint(now, oneIf(state == snapshot.Driver), snapshot.Host,
+				metadata.MapAttributeNvidiaGpuDriverState[string(state)], labels...)
+		}
 	}
 	for _, source := range workload.Sources {
 		present := snapshot.Attribution[source]

@@ -4,6 +4,7 @@ package device
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
@@ -48,6 +49,15 @@ type Snapshot struct {
 	// GPUs are ordered by index, each followed by its MIG devices. A GPU with
 	// failing calls is listed with fewer readings.
 	GPUs []GPU
+}
+
+// OnlyAMD reports whether the host has AMD GPUs and no driver of NVIDIA.
+func (s *Snapshot) OnlyAMD() bool {
+	switch s.Driver {
+	case DriverLibraryMissing, DriverMissing, DriverUnsupportedBuild:
+		return slices.ContainsFunc(s.GPUs, func(gpu GPU) bool { return gpu.Vendor == AMD })
+	}
+	return false
 }
 
 // Identity identifies a GPU or MIG device. The keys are those of recordings.
