@@ -2,6 +2,8 @@ package reprogenprocessor
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/sender"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
@@ -42,6 +45,8 @@ type hangs struct {
 	gpus     *gpustate.State
 	writer   *writer
 	waiting  chan evidence.Hang
+	// state has what the collector's components left out. It is nil before the start.
+	state *shared.State
 
 	// gathered has when the evidence of each run was gathered last.
 	gathered *simplelru.LRU[string, time.Time]
@@ -112,6 +117,20 @@ func (h *hangs) gather(ctx context.Context) {
 	}
 }
 
+// left returns lines about what the collector's components left out: what is missing in the
+// evidence may be that.
+func (h *hangs) left() (lines []string) {
+	all := h.state.Notices()
+	for _, owner := range slices.Sorted(maps.Keys(all)) {
+		for _, notice := range all[owner] {
+			if notice.Count > 0 || !notice.Since.IsZero() {
+				lines = append(lines, fmt.Sprintf("%s: %s (%d). %s", owner, notice.What, notice.Count, notice.Why))
+			}
+		}
+	}
+	return lines
+}
+
 // write gathers the evidence of a hang, and writes it as an artifact of the group of its run.
 func (h *hangs) write(ctx context.Context, hang *evidence.Hang) {
 	ctx, cancel := context.WithTimeout(ctx, gatherTimeout)
@@ -125,7 +144,7 @@ func (h *hangs) write(ctx context.Context, hang *evidence.Hang) {
 	if at, _ := h.gathered.Get(hang.Run); hang.Elsewhere && at.After(hang.Onset) {
 		return
 	}
-	files := h.gatherer.Gather(ctx, hang, h.gpus.Of(hang.Run, h.writer.now()), log)
+	files := h.gatherer.Gather(ctx, hang, h.gpus.Of(hang.Run, h.writer.now()), log, h.left())
 	if len(files) == 0 {
 		return
 	}

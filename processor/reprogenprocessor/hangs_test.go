@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/internal/testing/hosttree"
 )
 
@@ -83,10 +84,16 @@ func TestEvidenceOfAHang(t *testing.T) {
 	warning.SetSeverityNumber(plog.SeverityNumberError)
 	warning.Body().SetStr("XID 79: the GPU has fallen off the bus; password=hunter2secret")
 	require.NoError(t, w.logs.ConsumeLogs(t.Context(), xid))
+	// The evidence of ever more hangs is refused.
+	defer shared.StateOf(&w.host).PublishNotices("ml_guard", func() []shared.Notice {
+		return []shared.Notice{{Key: "a", What: "Spans", Why: "Too many come.", Count: 7}, {Key: "b", What: "Nothing", Why: "All is well."}}
+	})()
 	require.NoError(t, w.logs.ConsumeLogs(t.Context(), hung("run-7", mlattr.ProblemBegan)))
 	folder := bundle(t, cfg)
 
 	report := text(t, folder, "report.md")
+	assert.Contains(t, report, "- ml_guard: Spans (7). Too many come.\n")
+	assert.NotContains(t, report, "All is well")
 	assert.Regexp(t, `^# Run run-7 looks hung: rank 2 is missing in all_reduce 17\.\n`, report)
 	assert.Contains(t, report, "Next: py-spy dump")
 	assert.Contains(t, report, "- GPUs wait for each other\n")

@@ -106,7 +106,8 @@ func (r *recorder) Start(ctx context.Context, host component.Host) error {
 		r.logger.Info(`"allowed_modules" is empty: the scripts will refuse to call anything (exit 4) ` +
 			`until a module is listed there or given with --allow-module`)
 	}
-	r.withdraw = shared.StateOf(host).PublishNotices(r.id.Value.AsString(), func() []shared.Notice { return r.notices(r.groups.Len() > 0) })
+	r.hangs.state = shared.StateOf(host)
+	r.withdraw = r.hangs.state.PublishNotices(r.id.Value.AsString(), func() []shared.Notice { return r.notices(r.groups.Len() > 0) })
 	for range r.cfg.limits.workers {
 		r.busy.Go(r.work)
 	}

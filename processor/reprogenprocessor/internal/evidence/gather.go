@@ -44,10 +44,10 @@ func New(root string, dumps []string) *Gatherer {
 	return &Gatherer{Root: root, Dumps: dumps, processes: workload.NewNamespaceProcesses(root), mounts: hoststate.NewMounts(root)}
 }
 
-// Gather returns the files of a hang's evidence. gpus and log are lines about the run's GPUs
-// and the newest log records. What cannot be had is said in the report. When ctx ends, it
+// Gather returns the files of a hang's evidence. gpus, log and left are lines about the run's
+// GPUs, the newest log records, and what the collector has left out. What cannot be had is said in the report. When ctx ends, it
 // returns what it has. Of a hang elsewhere it returns none if nothing of the run is here.
-func (g *Gatherer) Gather(ctx context.Context, h *Hang, gpus, log []string) []store.File {
+func (g *Gatherer) Gather(ctx context.Context, h *Hang, gpus, log, left []string) []store.File {
 	var notes []string
 	processes, blocked, unread := g.processesOf(ctx, h)
 	if h.Elsewhere && len(gpus) == 0 && (len(processes) == 0 || !processes[0].ids) {
@@ -63,7 +63,7 @@ func (g *Gatherer) Gather(ctx context.Context, h *Hang, gpus, log []string) []st
 	if len(log) > 0 {
 		files = append(files, store.File{Name: "log.txt", Content: []byte(strings.Join(log, "\n") + "\n")})
 	}
-	files[0].Content = []byte(redact.Text(g.report(h, processes, gpus, append(g.host(ctx), blocked...), files[1:], notes)))
+	files[0].Content = []byte(redact.Text(g.report(h, processes, gpus, append(g.host(ctx), blocked...), left, files[1:], notes)))
 	return files
 }
 
@@ -94,7 +94,7 @@ func (g *Gatherer) dumps(onset time.Time) (files []store.File, notes []string) {
 }
 
 // report begins with what is wrong and where to look next.
-func (g *Gatherer) report(h *Hang, processes []process, gpus, host []string, files []store.File, notes []string) string {
+func (g *Gatherer) report(h *Hang, processes []process, gpus, host, left []string, files []store.File, notes []string) string {
 	var b strings.Builder
 	section := func(title string, lines []string) {
 		if len(lines) > 0 {
@@ -121,6 +121,7 @@ func (g *Gatherer) report(h *Hang, processes []process, gpus, host []string, fil
 	section("Processes of the run on this host", lines)
 	section("GPUs of the run", gpus)
 	section("Links, network file systems and blocked processes of this host", host)
+	section("What this collector has left out since it started", left)
 	for i := range files {
 		names = append(names, fmt.Sprintf("%s, %d bytes", files[i].Name, len(files[i].Content)))
 	}
