@@ -60,7 +60,7 @@ func bundle(t *testing.T, cfg *Config) string {
 	require.Eventually(t, func() bool {
 		written, _ := filepath.Glob(filepath.Join(cfg.Directory, "*", "group.json"))
 		return len(written) > 0
-	}, 30*time.Second, 10*time.Millisecond)
+	}, 2*time.Minute, 10*time.Millisecond)
 	found, err := filepath.Glob(filepath.Join(cfg.Directory, "*", "*", "report.md"))
 	require.NoError(t, err)
 	require.Len(t, found, 1)
