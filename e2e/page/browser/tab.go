@@ -186,7 +186,7 @@ func (t *Tab) Click(selector string) {
 		window.hit = false;
 		document.addEventListener("click", event => { window.hit = event.target.closest(%q) !== null; }, {capture: true, once: true});
 	}`, selector)
-	for range 10 {
+	for range 50 {
 		Eval[any](t, watch)
 		if _, err := try(t, chromedp.Click(chromedp.CSS(selector))); err != nil {
 			if strings.Contains(err.Error(), noNode) {
