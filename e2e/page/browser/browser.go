@@ -12,7 +12,7 @@ import (
 
 // timeout is how long an action or a condition may take. It is far above what
 // they need, so that a busy machine fails no test.
-const timeout = 60 * time.Second
+const timeout = 2 * time.Minute
 
 // Browser is a running Chromium with a new profile.
 type Browser struct {
