@@ -172,8 +172,8 @@ type keeping struct {
 	saving sync.WaitGroup
 }
 
-// load opens the place of the configuration, if it keeps anything, loads what is kept under the
-// name, and saves it at intervals from then on.
+// load loads the state that was saved under the name where the configuration says, and saves it
+// at intervals from then on. Without storage and state_directory it does nothing.
 func (k *keeping) load(ctx context.Context, host component.Host, set connector.Settings, cfg *Config, name string, of saved.Kept, every time.Duration) (err error) {
 	in := saved.Place{Kind: component.KindConnector, Owner: set.ID, Storage: cfg.Storage, Directory: cfg.StateDirectory}
 	k.saved, err = in.Load(ctx, host, name, of, func(_ context.Context, operation string, err error, again bool) {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -62,10 +63,8 @@ func Links(rootPath string) (ports map[string]Port, devices map[string]Device) {
 	}
 	defer func() { _ = s.Close() }()
 	for _, driver := range [...]string{"nvidia", "amdgpu"} {
-		for _, gpu := range s.List("bus/pci/drivers/" + driver) {
-			if strings.Contains(gpu, ":") { // the others are files of the driver
-				devices[gpu] = s.device("bus/pci/devices/"+gpu, true)
-			}
+		for _, gpu := range s.Devices(driver) {
+			devices[gpu] = s.device("bus/pci/devices/"+gpu, true)
 		}
 	}
 	for _, adapter := range s.List("class/infiniband") {
@@ -112,6 +111,13 @@ func (s *Sys) device(folder string, gpu bool) Device {
 		count(d.Counts, kind, sum)
 	}
 	return d
+}
+
+// Devices returns the addresses on the PCI bus of what a driver has, in order.
+func (s *Sys) Devices(driver string) []string {
+	return slices.DeleteFunc(s.List("bus/pci/drivers/"+driver), func(name string) bool {
+		return !strings.Contains(name, ":") // a file of the driver
+	})
 }
 
 // count adds a count that is a number.

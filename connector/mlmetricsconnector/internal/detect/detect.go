@@ -1,7 +1,6 @@
 // Package detect finds problems. Each kind of problem has a rule with its constants and their
-// reasons, and its words, in the file of its subject: runs that hang, that are slow, and all else
-// of runs and their losses; GPUs and hosts; services with their models and tasks; lemons and
-// versions. The row of the kind in mlattr.Problems has its name, its severity, the kinds that it
+// reasons, and its words, in the file of its subject: runs that hang, miss ranks, are slow or
+// do something else, losses, GPUs and hosts, models, requests and tasks. The row of the kind in mlattr.Problems has its name, its severity, the kinds that it
 // follows from, what to do next, and what is documented of it. New lists them.
 package detect
 

@@ -55,9 +55,6 @@ type gpu struct {
 // New returns a Source that has read nothing.
 func New(opts Options) *Source { return &Source{opts: opts, gpus: make(map[string]*gpu)} }
 
-// driver is the folder with a link to each GPU of the driver, by its address.
-const driver = "bus/pci/drivers/amdgpu"
-
 // Add adds the host's AMD GPUs to a snapshot, in the order of their addresses on the PCI bus.
 func (s *Source) Add(ctx context.Context, snapshot *device.Snapshot) {
 	sys, err := hoststate.OpenSys(s.opts.RootPath)
@@ -65,10 +62,8 @@ func (s *Source) Add(ctx context.Context, snapshot *device.Snapshot) {
 		return
 	}
 	var present []*gpu
-	for _, address := range sys.List(driver) {
-		if strings.Contains(address, ":") { // the others are files of the driver
-			present = append(present, s.known(sys, address, len(present)))
-		}
+	for i, address := range sys.Devices("amdgpu") {
+		present = append(present, s.known(sys, address, i))
 	}
 	if len(present) == 0 {
 		_ = sys.Close() // it was only read
@@ -164,9 +159,7 @@ func identify(sys *hoststate.Sys, address string, n *node) device.Identity {
 	if unique != "" {
 		identity.ID = "GPU-" + unique
 	}
-	if numa, err := strconv.ParseUint(sys.Text(folder+"numa_node"), 10, 16); err == nil { // it is -1 if unknown
-		identity.NUMANode = device.Read(float64(numa))
-	}
+	identity.NUMANode = device.NUMANodeOf(sys.Text(folder + "numa_node"))
 	return identity
 }
 

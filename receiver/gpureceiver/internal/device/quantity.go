@@ -144,6 +144,16 @@ type Number = workload.Optional[float64]
 // Read returns an available Number.
 func Read(value float64) Number { return Number{Value: value, Known: true} }
 
+// NUMANodeOf returns the node in the text of the kernel's file about a device, which is -1 if
+// unknown.
+func NUMANodeOf(text string) Number {
+	node, err := strconv.ParseUint(strings.TrimSpace(text), 10, 16)
+	if err != nil {
+		return Number{}
+	}
+	return Read(float64(node))
+}
+
 // Numbers are readings by name, such as a process's use of engines. A missing name
 // means unavailable.
 type Numbers map[string]float64

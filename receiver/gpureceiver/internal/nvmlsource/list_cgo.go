@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 	"sync/atomic"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -157,9 +155,7 @@ func (l *listing) identify(lib *library, index int) *knownGPU {
 	}
 	if l.opts.Wants(device.NUMANode) {
 		raw, _ := os.ReadFile(l.opts.pciFile(&identity, "numa_node"))
-		if node, err := strconv.ParseUint(strings.TrimSpace(string(raw)), 10, 16); err == nil { // it is -1 if unknown
-			identity.NUMANode = device.Read(float64(node))
-		}
+		identity.NUMANode = device.NUMANodeOf(string(raw))
 	}
 	return &knownGPU{gpu: g, identity: identity}
 }
