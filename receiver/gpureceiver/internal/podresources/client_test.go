@@ -170,14 +170,18 @@ func TestOwners(t *testing.T) {
 	trains := func(devices ...*podresourcesapi.ContainerDevices) *podresourcesapi.PodResources {
 		return pod("ml", "train-0", container("sidecar"), container("main", devices...))
 	}
-	claims := func(driver string, devices ...string) *podresourcesapi.PodResources {
-		one := trains()
+	claimed := func(one *podresourcesapi.PodResources, driver string, devices ...string) *podresourcesapi.PodResources {
 		claim := &podresourcesapi.DynamicResource{ClaimName: "train-0-gpu", ClaimNamespace: "ml"}
 		for _, device := range devices {
-			claim.ClaimResources = append(claim.ClaimResources, &podresourcesapi.ClaimResource{DriverName: driver, PoolName: "node-1", DeviceName: device})
+			claim.ClaimResources = append(claim.ClaimResources, &podresourcesapi.ClaimResource{DriverName: driver, PoolName: "node-1", DeviceName: device,
+				CdiDevices: []*podresourcesapi.CDIDevice{{Name: "k8s." + driver + "/claim=00000000-0000-0000-0000-000000000000-" + device}}})
 		}
-		one.Containers[1].DynamicResources = []*podresourcesapi.DynamicResource{claim}
+		last := one.Containers[len(one.Containers)-1]
+		last.DynamicResources = []*podresourcesapi.DynamicResource{claim}
 		return one
+	}
+	claims := func(driver string, devices ...string) *podresourcesapi.PodResources {
+		return claimed(trains(), driver, devices...)
 	}
 	for name, test := range map[string]struct {
 		pods            []*podresourcesapi.PodResources
@@ -214,11 +218,15 @@ func TestOwners(t *testing.T) {
 		"DRA, a part":                {pods: []*podresourcesapi.PodResources{claims("gpu.nvidia.com", "gpu-1-mig-1g10gb-me-20-4")}, part: []workload.Pod{train}},
 		"DRA, a part, earlier names": {pods: []*podresourcesapi.PodResources{claims("gpu.nvidia.com", "gpu-1-mig-20-4-1")}, part: []workload.Pod{train}},
 		"DRA, another part":          {pods: []*podresourcesapi.PodResources{claims("gpu.nvidia.com", "gpu-1-mig-1g10gb-me-20-5", "gpu-1-mig-20-5-1", "gpu-2", "gpu-vfio-0", "", strings.Repeat("x", 200))}},
-		"another driver of DRA":      {pods: []*podresourcesapi.PodResources{claims("gpu.example.com", "gpu-0")}},
-		"another vendor's place":     {pods: []*podresourcesapi.PodResources{trains(holding("example.org/gpu", "nvidia0"))}},
-		"other devices":              {pods: []*podresourcesapi.PodResources{trains(holding("example.org/nic", "eth0", "nvidia"), holding("nvidia.com/gpu", "nvidiax", "nvidia0/", "nvidia0/gi", "nvidia0/gi1/x", "nvidia-1", "nvidia99999999"))}},
-		"a pod without a name":       {pods: []*podresourcesapi.PodResources{pod("ml", "", container("main", holding("nvidia.com/gpu", uuidA)))}},
-		"a name that cannot be one":  {pods: []*podresourcesapi.PodResources{pod("ml", strings.Repeat("x", 254), container("main", holding("nvidia.com/gpu", uuidA)))}},
+		"DRA, a claim that pods share": {
+			pods: []*podresourcesapi.PodResources{claims("gpu.nvidia.com", "gpu-0"), claimed(pod("ml", "other", container("main")), "gpu.nvidia.com", "gpu-0")},
+			a:    []workload.Pod{train, other},
+		},
+		"another driver of DRA":     {pods: []*podresourcesapi.PodResources{claims("gpu.example.com", "gpu-0")}},
+		"another vendor's place":    {pods: []*podresourcesapi.PodResources{trains(holding("example.org/gpu", "nvidia0"))}},
+		"other devices":             {pods: []*podresourcesapi.PodResources{trains(holding("example.org/nic", "eth0", "nvidia"), holding("nvidia.com/gpu", "nvidiax", "nvidia0/", "nvidia0/gi", "nvidia0/gi1/x", "nvidia-1", "nvidia99999999"))}},
+		"a pod without a name":      {pods: []*podresourcesapi.PodResources{pod("ml", "", container("main", holding("nvidia.com/gpu", uuidA)))}},
+		"a name that cannot be one": {pods: []*podresourcesapi.PodResources{pod("ml", strings.Repeat("x", 254), container("main", holding("nvidia.com/gpu", uuidA)))}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			socket := socketPath(t)
