@@ -417,7 +417,7 @@ func (t *tenants) update(snapshot *device.Snapshot) {
 // of returns the workload that an event most likely concerns: that of the process in
 // the driver's message, or else the only one on the event's GPU or MIG device, or the pod
 // that holds it without using it. If there are several it returns none, because nothing
-// says which. It returns none, too, if the error is a program's own and its process was
+// says which. An MPS server stands for its clients. It returns none, too, if the error is a program's own and its process was
 // not on the GPU.
 func (t *tenants) of(event *device.Event) workload.Workload {
 	if event.Switch != nil {
@@ -437,6 +437,10 @@ func (t *tenants) of(event *device.Event) workload.Workload {
 		}
 		for j := range gpu.Processes {
 			process := &gpu.Processes[j]
+			if process.MPSServer() {
+				several = several || !process.Serves // its clients are unknown
+				continue
+			}
 			if event.PID.Known && event.PID.Value == int64(process.PID) {
 				return process.Workload
 			}

@@ -18,7 +18,9 @@ func (p *points) recordWorkloads(gpu *device.GPU) (merged int) {
 	sums := &groups{limit: maxWorkloads, index: make(map[workload.Workload]int)}
 	for _, process := range gpu.Processes {
 		general, known := process.Utilization["general"]
-		sums.add(process.Workload, process.Memory, device.Number{Value: general, Known: known})
+		if !process.Serves {
+			sums.add(process.Workload, process.Memory, device.Number{Value: general, Known: known})
+		}
 		p.recordProcess(&process)
 	}
 	for _, pod := range idleOwners(gpu) {
@@ -38,14 +40,14 @@ func (p *points) recordWorkloads(gpu *device.GPU) (merged int) {
 }
 
 // idleOwners returns the containers that have a GPU and no process on it. It
-// returns none if the driver did not list the processes, or if a process could
-// belong to any of the containers.
+// returns none if the driver did not list the processes, if a process could belong
+// to any of the containers, or if any could use an MPS server whose clients are not listed.
 func idleOwners(gpu *device.GPU) []workload.Pod {
 	if !gpu.ProcessesKnown {
 		return nil
 	}
 	for _, process := range gpu.Processes {
-		if process.Workload.Pod.Container == "" && !process.Evidence.OnHost(&process.Workload) {
+		if !process.Serves && (process.MPSServer() || process.Workload.Pod.Container == "" && !process.Evidence.OnHost(&process.Workload)) {
 			return nil
 		}
 	}

@@ -18,6 +18,10 @@ func TestTenants(t *testing.T) {
 		}
 		return processes
 	}
+	served := func(serves bool, others ...device.Process) device.GPU {
+		server := device.Process{Details: workload.Details{Executable: "nvidia-cuda-mps"}, Serves: serves}
+		return device.GPU{Identity: device.Identity{ID: "GPU-b"}, Processes: append(others, server)}
+	}
 	mig := func(id string, gpuInstance, computeInstance int) device.Identity {
 		return device.Identity{ID: id, MIG: &device.MIG{Parent: "GPU-b", GPUInstance: gpuInstance, ComputeInstance: computeInstance}}
 	}
@@ -48,6 +52,9 @@ func TestTenants(t *testing.T) {
 		"a compute instance":         {gpus: divided, gpuInstance: instance(2), computeInstance: instance(1), expected: "three"},
 		"an instance nobody has":     {gpus: divided, gpuInstance: instance(3)},
 		"an idle GPU's pod":          {gpus: owned, pod: "pod"},
+		"a client of MPS":            {gpus: []device.GPU{served(true, run("one")...)}, expected: "one"},
+		"two clients of MPS":         {gpus: []device.GPU{served(true, run("one", "two")...)}},
+		"unknown clients of MPS":     {gpus: []device.GPU{served(false, run("one")...)}},
 		"a driver that failed since": {driver: device.DriverFailed, expected: "before"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -90,19 +90,19 @@ func (a *Attribution) Complete(snapshot *device.Snapshot) {
 	for _, source := range workload.Sources {
 		snapshot.Attribution[source] = workload.SourceAbsent
 	}
-	for i := range snapshot.GPUs {
-		for j := range snapshot.GPUs[i].Processes {
-			snapshot.GPUs[i].Processes[j].Evidence.Add(snapshot.Attribution)
-		}
-	}
 	a.kubelet.Poll()
 	owners, denied := a.kubelet.Owners()
 	if denied {
 		snapshot.Attribution[workload.SourcePodResources] = workload.SourceDenied
 	}
 	for i := range snapshot.GPUs {
-		snapshot.GPUs[i].Owners = owners.Of(&snapshot.GPUs[i].Identity)
-		if len(snapshot.GPUs[i].Owners) > 0 {
+		gpu := &snapshot.GPUs[i]
+		for j := range gpu.Processes {
+			gpu.Processes[j].Evidence.Add(snapshot.Attribution)
+		}
+		gpu.MarkServers()
+		gpu.Owners = owners.Of(&gpu.Identity)
+		if len(gpu.Owners) > 0 {
 			snapshot.Attribution[workload.SourcePodResources] = workload.SourceOK
 		}
 	}

@@ -1,6 +1,7 @@
 package attribution
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
@@ -31,8 +32,10 @@ func locationOf(process *device.Process) location {
 // The kubelet lists the containers of a GPU by name, and a process's cgroup has
 // its pod's UID. A host has no table of both. But a pod uses only the GPUs that
 // it has, so that its name is that of the pod that has every GPU with a process
-// of the UID. If there are several such pods, or none, the processes have a UID
-// and no name. A process outside of containers has neither.
+// of the UID.
+// If there are several such pods, or none, the processes have a UID and no name. A
+// process outside of containers has neither. An MPS server does not count, because
+// it uses the GPUs of its clients' pods.
 func namePods(gpus []device.GPU) {
 	named := decide(gpus)
 	for i := range gpus {
@@ -43,7 +46,7 @@ func namePods(gpus []device.GPU) {
 				continue
 			}
 			at := locationOf(process)
-			if at == (location{}) {
+			if at == (location{}) && !process.MPSServer() {
 				// Only the GPU of the process is known.
 				if only := podsOf(gpu.Owners); len(only) == 1 {
 					process.Workload.Pod = containerOf(gpu.Owners, only[0])
@@ -62,13 +65,12 @@ func decide(gpus []device.GPU) map[location]workload.Pod {
 	candidates := make(map[location][]workload.Pod)
 	for i := range gpus {
 		here := podsOf(gpus[i].Owners)
-		seen := make(map[location]bool)
 		for j := range gpus[i].Processes {
-			at := locationOf(&gpus[i].Processes[j])
-			if at == (location{}) || seen[at] {
+			process := &gpus[i].Processes[j]
+			at := locationOf(process)
+			if at == (location{}) || process.MPSServer() {
 				continue
 			}
-			seen[at] = true
 			if before, found := candidates[at]; found {
 				candidates[at] = slices.DeleteFunc(before, func(pod workload.Pod) bool { return !slices.Contains(here, pod) })
 			} else {
@@ -89,11 +91,7 @@ func decide(gpus []device.GPU) map[location]workload.Pod {
 	}
 	// A pod has one UID. If several match the same pod, some of them use a GPU
 	// that the kubelet gave to another pod.
-	for at, pod := range named {
-		if claims[pod] > 1 {
-			delete(named, at)
-		}
-	}
+	maps.DeleteFunc(named, func(_ location, pod workload.Pod) bool { return claims[pod] > 1 })
 	return named
 }
 

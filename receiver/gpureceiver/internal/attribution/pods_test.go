@@ -20,6 +20,14 @@ func inPod(uid string) device.Process {
 	return device.Process{Workload: workload.Workload{PodUID: uid, ContainerID: "c" + uid}}
 }
 
+func mpsServer(uid string) device.Process {
+	process := device.Process{Details: workload.Details{Executable: "nvidia-cuda-mps"}}
+	if uid != "" {
+		process.Workload = inPod(uid).Workload
+	}
+	return process
+}
+
 // usedBy is a GPU that containers own and processes use.
 func usedBy(owners []workload.Pod, processes ...device.Process) device.GPU {
 	return device.GPU{Owners: owners, Processes: processes}
@@ -64,6 +72,19 @@ func TestNamePods(t *testing.T) {
 		"two pods where one has the GPU": {
 			[]device.GPU{usedBy(owners(podA), inPod("1"), inPod("2"))},
 			[][]workload.Pod{{unnamed, unnamed}},
+		},
+		// The server runs in a pod that was given no GPU.
+		"a client of MPS, and its server": {
+			[]device.GPU{usedBy(owners(podA), inPod("1"), mpsServer("9"))},
+			[][]workload.Pod{{podA, unnamed}},
+		},
+		"an MPS server alone": {
+			[]device.GPU{usedBy(owners(podA), mpsServer("9")), usedBy(owners(podB), mpsServer(""))},
+			[][]workload.Pod{{unnamed}, {unnamed}},
+		},
+		"an MPS server in its clients' pod": {
+			[]device.GPU{usedBy(owners(podA), mpsServer("1"), inPod("1"))},
+			[][]workload.Pod{{podA, podA}},
 		},
 		"two containers of a pod share": {
 			[]device.GPU{usedBy(owners(podA, podASide), inPod("1"))},

@@ -157,6 +157,9 @@ type Process struct {
 	// Utilization is the fraction of the time since the last reading in which
 	// the process used an engine, 0 to 1, by the names of ProcessTasks.
 	Utilization Numbers `yaml:"utilization,omitempty"`
+	// Serves is true for an MPS server whose clients are listed: they are the workloads, and
+	// it is none.
+	Serves bool `yaml:"-"`
 	// Details are the details of the process itself.
 	Details workload.Details `yaml:"-"`
 	// Workload is what the process belongs to. The zero value means unknown.

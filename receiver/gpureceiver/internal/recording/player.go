@@ -156,6 +156,7 @@ func (g *playedGPU) at(r *Readings, rounds float64) device.GPU {
 		}
 		gpu.Processes = append(gpu.Processes, process)
 	}
+	gpu.MarkServers()
 	if len(gpu.Owners) == 1 {
 		for i := range gpu.Processes {
 			gpu.Processes[i].Workload.Pod = gpu.Owners[0]

@@ -26,7 +26,9 @@
 //   gpm_status:M N     what metric M of GPM returns
 //   mig N              GPU 0 has MIG, switched off for 0, else with the MIG
 //                      devices of layout N
-//   pid N              the PID of the process on each GPU
+//   pid N              the PID of the process on each GPU, with 19 GiB
+//   memory N           its memory in MiB
+//   pid2 N             the PID of another one, with 5 GiB
 //   growing N          how many processes appear while they are listed
 //   gone N             the driver lists no process
 //   record 1           write each call, and its GPU, to the file CONTROL.calls
@@ -36,7 +38,7 @@
 //                      CONTROL.hangs exists
 //
 // The path of the control file is in the environment variable FAKE_NVML_CONTROL.
-// Defines leave symbols out, as drivers do: OLD_DRIVER, NEW_DRIVER, NO_NVML.
+// Defines leave symbols out, as drivers do: OLD_DRIVER, NEW_DRIVER, NO_NVML, NO_MPS.
 
 #include "fake.h"
 
@@ -246,7 +248,11 @@ nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsign
   memset(infos, 0, listed * sizeof *infos);
   for (unsigned int i = 0; i < listed; i++) {
     infos[i].pid = i == 0 ? (unsigned int)control("pid", 4242) : 4242 + i;
-    infos[i].usedGpuMemory = i == 1 ? UINT64_MAX : 19ULL << 30;
+    infos[i].usedGpuMemory = i == 1 ? UINT64_MAX : (unsigned long long)control("memory", 19 << 10) << 20;
+  }
+  if (listed > 1 && control("pid2", 0)) {
+    infos[1].pid = (unsigned int)control("pid2", 0);
+    infos[1].usedGpuMemory = 5ULL << 30;
   }
   return NVML_SUCCESS;
 }

@@ -2,43 +2,49 @@
 // compute. The lines of the control file for it:
 //
 //   graphics N         the PID of a process that draws, none by default
-//   mps N              the PID of a process that computes through MPS
-//   process_samples T  two samples of the process 4242 after the time T, in
-//                      which it used 40 % and 60 % of the SMs, 10 % and 0 % of
-//                      the encoder
+//   mps N              the PID of a client of MPS, with 20 GiB
+//   mps2 N             the PID of another one, with 10 GiB
+//   process_samples T  two samples of a process after the time T, in which it
+//                      used 40 % and 60 % of the SMs, 10 % and 0 % of the
+//                      encoder
+//   sampled N          its PID, 4242 by default
 //   overflow 1         more samples come between the two calls of the binding
 //                      than it has room for, which it does not survive
+//
+// NO_MPS leaves out the function for clients of MPS.
 
 #include "fake.h"
 
 #if !defined(NO_NVML) && !defined(OLD_DRIVER)
 
-static nvmlReturn_t one_process(const char *key, unsigned int *count, nvmlProcessInfo_t *infos) {
+static nvmlReturn_t processes(const char *key, unsigned int *count, nvmlProcessInfo_t *infos) {
   long long pid = control(key, 0);
-  if (pid == 0) {
-    *count = 0;
-    return NVML_SUCCESS;
-  }
-  if (*count < 1) {
-    *count = 1;
+  long long second = strcmp(key, "mps") == 0 ? control("mps2", 0) : 0;
+  unsigned int listed = (pid != 0) + (second != 0);
+  if (*count < listed) {
+    *count = listed;
     return NVML_ERROR_INSUFFICIENT_SIZE;
   }
-  *count = 1;
-  memset(infos, 0, sizeof *infos);
-  infos[0].pid = (unsigned int)pid;
-  infos[0].usedGpuMemory = 20ULL << 30;
+  *count = listed;
+  memset(infos, 0, listed * sizeof *infos);
+  for (unsigned int i = 0; i < listed; i++) {
+    infos[i].pid = (unsigned int)(i == 0 ? pid : second);
+    infos[i].usedGpuMemory = (i == 0 ? 20ULL : 10ULL) << 30;
+  }
   return NVML_SUCCESS;
 }
 
 nvmlReturn_t nvmlDeviceGetGraphicsRunningProcesses_v3(nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_t *infos) {
   ENTER(device.handle->index);
-  return one_process("graphics", count, infos);
+  return processes("graphics", count, infos);
 }
 
+#ifndef NO_MPS
 nvmlReturn_t nvmlDeviceGetMPSComputeRunningProcesses_v3(nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_t *infos) {
   ENTER(device.handle->index);
-  return one_process("mps", count, infos);
+  return processes("mps", count, infos);
 }
+#endif
 
 nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device, nvmlProcessUtilizationSample_t *samples,
                                              unsigned int *count, unsigned long long since) {
@@ -51,7 +57,7 @@ nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device, nvmlProcessUti
   }
   memset(samples, 0, 2 * sizeof *samples);
   for (unsigned int i = 0; i < 2; i++) {
-    samples[i].pid = 4242;
+    samples[i].pid = (unsigned int)control("sampled", 4242);
     samples[i].timeStamp = (unsigned long long)base + i + 1;
     samples[i].smUtil = 40 + 20 * i;
     samples[i].encUtil = 10 - 10 * i;
