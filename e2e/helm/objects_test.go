@@ -179,7 +179,7 @@ func checkMounts(t *testing.T, part string, pod *corev1.PodSpec, container *core
 	if part == "gpu" {
 		want = []string{"/proc", "/sys", "/etc/hostname"}
 		if attribution {
-			want = append(want, "/var/lib/kubelet/pod-resources")
+			want = append(want, "/var/lib/kubelet/pod-resources", "/var/log/pods")
 		}
 	}
 	assert.Equal(t, want, host, part)

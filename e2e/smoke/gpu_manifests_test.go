@@ -127,8 +127,10 @@ func checkPod(t *testing.T, pod *corev1.PodSpec, config string, attribution bool
 		}
 		assert.Equal(t, "/hostfs"+volume.HostPath.Path, mount.MountPath, "root_path is /hostfs")
 	}
-	sockets := slices.ContainsFunc(pod.Volumes, func(volume corev1.Volume) bool { return volume.Name == "pod-resources" })
-	assert.Equal(t, attribution, sockets, "only root may ask the kubelet")
+	for _, name := range []string{"pod-resources", "pod-logs"} {
+		mounted := slices.ContainsFunc(pod.Volumes, func(volume corev1.Volume) bool { return volume.Name == name })
+		assert.Equal(t, attribution, mounted, "%s: only root may ask the kubelet", name)
+	}
 }
 
 func validate(t *testing.T, config string) {

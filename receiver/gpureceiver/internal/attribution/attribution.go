@@ -71,6 +71,7 @@ func (a *Attribution) Describe(processes []device.Process) []device.Process {
 			continue
 		}
 		process.Details, process.Workload, process.Evidence = found.Details, found.Workload, found.Evidence
+		process.Workload.Pod = podOf(a.opts.RootPath, found.PodUID)
 		described = append(described, process)
 	}
 	return described
@@ -83,7 +84,7 @@ func (a *Attribution) Alive(processes []device.Process) []device.Process {
 }
 
 // Complete sets the states of the attribution sources, the owners of the GPUs,
-// and the pods of their processes. It runs last at each reading, with the
+// and the containers of their processes. It runs last at each reading, with the
 // processes that are alive.
 func (a *Attribution) Complete(snapshot *device.Snapshot) {
 	snapshot.Attribution = make(map[workload.Source]workload.SourceState, len(workload.Sources))

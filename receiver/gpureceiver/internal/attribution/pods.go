@@ -1,7 +1,11 @@
 package attribution
 
 import (
+	"io/fs"
 	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
@@ -27,12 +31,29 @@ func locationOf(process *device.Process) location {
 	return location{containerID: process.Workload.ContainerID}
 }
 
+// podLogs has a directory for the logs of each pod, which the kubelet names by the pod's
+// namespace, name and UID.
+const podLogs = "var/log/pods"
+
+var podLog = regexp.MustCompile(`^([a-z0-9.-]+)_([a-z0-9.-]+)_[^_]+$`)
+
+// podOf returns the pod with a UID. The zero value means that it has no directory of logs,
+// or that this program may not list them.
+func podOf(rootPath, uid string) (pod workload.Pod) {
+	found, _ := fs.Glob(os.DirFS(filepath.Join("/", rootPath, podLogs)), "*_"+uid)
+	for _, name := range found {
+		if of := podLog.FindStringSubmatch(name); of != nil {
+			pod.Namespace, pod.Name = of[1], of[2]
+		}
+	}
+	return pod
+}
+
 // namePods sets the pod names of processes.
 //
 // The kubelet lists the containers of a GPU by name, and a process's cgroup has
-// its pod's UID. A host has no table of both. But a pod uses only the GPUs that
-// it has, so that its name is that of the pod that has every GPU with a process
-// of the UID.
+// its pod's UID. If podOf did not know the pod, its name is that of the pod that has
+// every GPU with a process of the UID, because a pod uses only the GPUs that it has.
 // If there are several such pods, or none, the processes have a UID and no name. A
 // process outside of containers has neither. An MPS server does not count, because
 // it uses the GPUs of its clients' pods.
@@ -67,9 +88,12 @@ func decide(gpus []device.GPU) map[location]workload.Pod {
 		here := podsOf(gpus[i].Owners)
 		for j := range gpus[i].Processes {
 			process := &gpus[i].Processes[j]
-			at := locationOf(process)
+			at, here := locationOf(process), here
 			if at == (location{}) || process.MPSServer() {
 				continue
+			}
+			if process.Workload.Pod != (workload.Pod{}) {
+				here = []workload.Pod{process.Workload.Pod}
 			}
 			if before, found := candidates[at]; found {
 				candidates[at] = slices.DeleteFunc(before, func(pod workload.Pod) bool { return !slices.Contains(here, pod) })

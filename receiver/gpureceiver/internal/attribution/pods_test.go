@@ -1,9 +1,12 @@
 package attribution
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
@@ -18,6 +21,13 @@ var (
 
 func inPod(uid string) device.Process {
 	return device.Process{Workload: workload.Workload{PodUID: uid, ContainerID: "c" + uid}}
+}
+
+// named is a process in a pod whose directory of logs was found.
+func named(uid string, pod workload.Pod) device.Process {
+	process := inPod(uid)
+	process.Workload.Pod = nameOf(pod)
+	return process
 }
 
 func mpsServer(uid string) device.Process {
@@ -86,6 +96,18 @@ func TestNamePods(t *testing.T) {
 			[]device.GPU{usedBy(owners(podA), mpsServer("1"), inPod("1"))},
 			[][]workload.Pod{{podA, podA}},
 		},
+		"shared, and the names are known": {
+			[]device.GPU{usedBy(owners(podA, podB), named("1", podA), named("2", podB), unknown)},
+			[][]workload.Pod{{podA, podB, unnamed}},
+		},
+		"one owner, and another pod's name is known": {
+			[]device.GPU{usedBy(owners(podA), named("2", podB), inPod("1"))},
+			[][]workload.Pod{{nameOf(podB), podA}},
+		},
+		"one owner, whose name is known, and another pod": {
+			[]device.GPU{usedBy(owners(podA), named("1", podA), inPod("2"))},
+			[][]workload.Pod{{nameOf(podA), unnamed}},
+		},
 		"two containers of a pod share": {
 			[]device.GPU{usedBy(owners(podA, podASide), inPod("1"))},
 			[][]workload.Pod{{{Namespace: "ml", Name: "a"}}},
@@ -103,5 +125,29 @@ func TestNamePods(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestPodOf(t *testing.T) {
+	const uid = "11111111-aaaa-bbbb-cccc-0123456789ab"
+	root := t.TempDir()
+	assert.Empty(t, podOf(root, uid), "a host without a kubelet")
+	for _, name := range []string{
+		"ml_train-0.a_" + uid, "kube-system_static_0123456789abcdef0123456789abcdef",
+		"ml_other_22222222-aaaa-bbbb-cccc-0123456789ab", "ml_a_b_33333333-aaaa-bbbb-cccc-0123456789ab",
+		"ml_A\x1b_44444444-aaaa-bbbb-cccc-0123456789ab", "55555555-aaaa-bbbb-cccc-0123456789ab", "x_y_",
+	} {
+		require.NoError(t, os.MkdirAll(filepath.Join(root, podLogs, name), 0o755))
+	}
+	for of, expected := range map[string]workload.Pod{
+		uid:                                    {Namespace: "ml", Name: "train-0.a"},
+		"0123456789abcdef0123456789abcdef":     {Namespace: "kube-system", Name: "static"},
+		"3456789abcdef0123456789abcdef":        {},
+		"33333333-aaaa-bbbb-cccc-0123456789ab": {},
+		"44444444-aaaa-bbbb-cccc-0123456789ab": {},
+		"55555555-aaaa-bbbb-cccc-0123456789ab": {},
+		"":                                     {},
+	} {
+		assert.Equal(t, expected, podOf(root, of), of)
 	}
 }
