@@ -41,7 +41,7 @@ base=$(debian)
 # Labels are also set directly: Debian 12's podman reuses the layer of another build
 # that differs only in these arguments.
 started=$SECONDS
-build . docker/Dockerfile "$tag" --platform "linux/$arch" \
+build . docker/Dockerfile "$tag" --platform "linux/$arch" --build-arg BUILDPLATFORM="linux/$own" \
 	--build-arg PROGRAM="$program" --build-arg DEBIAN="$base" --build-arg BINARY="${BINARY:-host}" --build-arg BIN="$bin" \
 	--build-arg VERSION="$version" --build-arg REVISION="$revision" --build-arg CREATED="$created" \
 	--label org.opencontainers.image.revision="$revision" --label org.opencontainers.image.created="$created"
