@@ -33,7 +33,7 @@ case $(uname -m) in aarch64) own=arm64 ;; *) own=amd64 ;; esac
 arch=${ARCH:-$own} tag=$program:$version bin=bin
 case $arch in
 "$own") ;;
-amd64 | arm64) tag=$tag-$arch bin=bin/$arch ;;
+amd64 | arm64) tag=$tag-$arch bin=bin/$arch layers=false ;;
 *) echo "image: ARCH is $arch; it must be amd64 or arm64" >&2 && exit 1 ;;
 esac
 
