@@ -136,14 +136,21 @@ e2e-page: build ## Test the live page of the built binary in a real browser, Deb
 
 # The programs and licenses of the image. A stage of docker/Dockerfile runs this
 # target too.
-.PHONY: image-inputs
-image-inputs: collector agent queuecheck $(TOOLS)/syft $(BIN)/licenses/go/LICENSE
+.PHONY: image-inputs image-programs image-papers
+image-inputs: image-programs image-papers
+image-programs: collector agent queuecheck
 	@cd cmd/healthcheck && CGO_ENABLED=0 GOWORK=off $(GO_SHOWN) bin/healthcheck build -trimpath -ldflags "-s -w" -o $(BIN)/healthcheck .
+image-papers: $(TOOLS)/syft $(BIN)/licenses/go/LICENSE
 	@cp $(TOOLS)/syft $(BIN)/syft
 
-.PHONY: image
-image: build image-inputs ## Build the image otelcol-ml:<version> with docker or podman; see docs/install.md
+# ARCH if that is not this machine's processor.
+FOREIGN = $(filter-out $(shell go env GOARCH),$(ARCH))
+
+.PHONY: image image-foreign
+image: $(if $(ARCH),image-foreign image-papers,build image-inputs) ## Build the image otelcol-ml:<version> with docker or podman; ARCH=arm64 for that processor; see docs/install.md
 	@docker/image.sh
+image-foreign:
+	@$(MAKE) image-programs $(if $(FOREIGN),BIN=$(BIN)/$(ARCH) GOARCH=$(ARCH) CC=$(patsubst amd64,x86_64,$(patsubst arm64,aarch64,$(ARCH)))-linux-gnu-gcc)
 
 .PHONY: e2e-image
 e2e-image: image ## Test the image in the stack of docker/compose.yaml

@@ -80,15 +80,23 @@ done
 said "chart"
 
 if [ "${IMAGES:-yes}" != no ]; then
-	make image-inputs >&2
-	for program in otelcol-ml otelcol-ml-agent; do
-		PROGRAM=$program docker/image.sh >&2
-		(
-			. docker/engine.sh
-			"$engine" save "$program:$version"
-		) | gzip -n >"$out/$program-$version-image-linux-$(go env GOARCH).tar.gz"
+	# The image for each processor has the same name, so that of this machine's comes last.
+	own=$(go env GOARCH) ordered=
+	for arch in $archs; do
+		if [ "$arch" = "$own" ]; then ordered="$ordered $arch"; else ordered="$arch $ordered"; fi
 	done
-	said "images"
+	for arch in $ordered; do
+		if [ "$arch" = "$own" ]; then make image-inputs >&2; else make image-foreign image-papers ARCH="$arch" >&2; fi
+		for program in otelcol-ml otelcol-ml-agent; do
+			PROGRAM=$program ARCH=$arch docker/image.sh >&2
+			(
+				. docker/engine.sh
+				[ "$arch" = "$own" ] || "$engine" tag "$program:$version-$arch" "$program:$version"
+				"$engine" save "$program:$version"
+			) | gzip -n >"$out/$program-$version-image-linux-$arch.tar.gz"
+		done
+		said "images for $arch"
+	done
 fi
 
 {

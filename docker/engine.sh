@@ -32,14 +32,15 @@ if [ -z "$engine" ] || ! engine_works "$engine"; then
 	exit 1
 fi
 
-# build CONTEXT FILE TAG ARGUMENT… builds an image.
+# build CONTEXT FILE TAG ARGUMENT… builds an image. With layers=false, podman neither uses
+# nor keeps parts of it: podman 4.3 takes those of another processor for its own.
 build() {
 	context=$1 file=$2 tag=$3
 	shift 3
 	case $engine in
 	docker) DOCKER_BUILDKIT=1 docker build --file "$file" --tag "$tag" "$@" "$context" ;;
 	# chroot isolation works wherever podman is installed.
-	podman) podman build --isolation chroot --network host --format docker --file "$file" --tag "$tag" "$@" "$context" ;;
+	podman) podman build --layers="${layers:-true}" --isolation chroot --network host --format docker --file "$file" --tag "$tag" "$@" "$context" ;;
 	esac
 }
 

@@ -8,6 +8,9 @@
 #                                                (host)
 #   PROGRAM  otelcol-ml, or otelcol-ml-agent, which is smaller
 #                                                (otelcol-ml)
+#   ARCH     amd64 or arm64. The image for another processor than this machine's is
+#            otelcol-ml:<version>-<ARCH>, of the programs in bin/<ARCH>
+#                                                (this machine's)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=docker/engine.sh
@@ -26,16 +29,24 @@ otelcol-ml-agent) limit=85000000 ;;
 *) echo "image: PROGRAM is $program; it must be otelcol-ml or otelcol-ml-agent" >&2 && exit 1 ;;
 esac
 
+case $(uname -m) in aarch64) own=arm64 ;; *) own=amd64 ;; esac
+arch=${ARCH:-$own} tag=$program:$version bin=bin
+case $arch in
+"$own") ;;
+amd64 | arm64) tag=$tag-$arch bin=bin/$arch layers=false ;;
+*) echo "image: ARCH is $arch; it must be amd64 or arm64" >&2 && exit 1 ;;
+esac
+
 base=$(debian)
 # Labels are also set directly: Debian 12's podman reuses the layer of another build
 # that differs only in these arguments.
 started=$SECONDS
-build . docker/Dockerfile "$program:$version" \
-	--build-arg PROGRAM="$program" --build-arg DEBIAN="$base" --build-arg BINARY="${BINARY:-host}" \
+build . docker/Dockerfile "$tag" --platform "linux/$arch" --build-arg BUILDPLATFORM="linux/$own" \
+	--build-arg PROGRAM="$program" --build-arg DEBIAN="$base" --build-arg BINARY="${BINARY:-host}" --build-arg BIN="$bin" \
 	--build-arg VERSION="$version" --build-arg REVISION="$revision" --build-arg CREATED="$created" \
 	--label org.opencontainers.image.revision="$revision" --label org.opencontainers.image.created="$created"
-size=$("$engine" image inspect --format '{{.Size}}' "$program:$version")
-echo "image: $program:$version is built by $engine in $((SECONDS - started)) s: $(((size + 500000) / 1000000)) MB, on $base"
+size=$("$engine" image inspect --format '{{.Size}}' "$tag")
+echo "image: $tag is built by $engine in $((SECONDS - started)) s: $(((size + 500000) / 1000000)) MB, on $base"
 # The project's limits for the images.
 if [ "$size" -ge "$limit" ]; then
 	echo "image: it must be smaller than $((limit / 1000000)) MB" >&2

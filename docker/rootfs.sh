@@ -1,9 +1,9 @@
 #!/bin/sh
-# rootfs.sh ROOT creates the root file system of the image from installed Debian
-# packages: the C library, CA certificates and time zones, without a shell and a
-# package manager. var/lib/dpkg/status.d lists the packages, as scanners expect.
+# rootfs.sh ROOT ARCH creates the root file system of the image from Debian packages for
+# a processor, amd64 or arm64: the C library, CA certificates and time zones, without a
+# shell and a package manager. var/lib/dpkg/status.d lists the packages, as scanners expect.
 set -eu
-root=$1
+root=$1 arch=$2
 
 # On Debian these are links into usr, and the loader's path contains one.
 mkdir -p "$root"
@@ -14,9 +14,14 @@ for link in bin lib lib32 lib64 libx32 sbin; do
 	fi
 done
 
-mkdir -p "$root/var/lib/dpkg/status.d"
-for package in base-files libc6 ca-certificates tzdata; do
-	dpkg-query -L "$package" | while read -r path; do
+mkdir -p "$root/var/lib/dpkg/status.d" /packages
+# apt-get downloads as a user of its own.
+chown _apt /packages
+cd /packages
+apt-get download "base-files:$arch" "libc6:$arch" ca-certificates tzdata
+for package in *.deb; do
+	dpkg-deb --fsys-tarfile "$package" >files.tar
+	tar -tf files.tar | sed 's/^\.//' | while read -r path; do
 		case $path in
 		/usr/share/doc/*/copyright | /usr/share/common-licenses/*) ;;
 		# Unused: character sets, single certificates, documentation and tools.
@@ -24,9 +29,10 @@ for package in base-files libc6 ca-certificates tzdata; do
 		/usr/lib/*/gconv/* | /lib/*/gconv/* | /usr/share/ca-certificates/* | /usr/share/zoneinfo/right/* | /usr/share/zoneinfo/posix/*) continue ;;
 		/usr/sbin/* | /sbin/* | /etc/update-motd.d/* | /etc/ca-certificates/* | /usr/share/base-files/*) continue ;;
 		esac
-		if [ -L "$path" ] || [ -f "$path" ]; then echo "${path#/}"; fi
-	done | tar -C / --no-recursion -cT - | tar -C "$root" --keep-directory-symlink -xp
-	dpkg-query -s "$package" >"$root/var/lib/dpkg/status.d/$package"
+		case $path in */) ;; *) echo ".$path" ;; esac
+	done >wanted
+	tar -C "$root" --keep-directory-symlink --no-recursion --files-from wanted -xpf files.tar
+	dpkg-deb --info "$package" control >"$root/var/lib/dpkg/status.d/$(dpkg-deb --field "$package" Package)"
 done
 cp /etc/ld.so.conf "$root/etc/"
 mkdir -p "$root/etc/ssl/certs"

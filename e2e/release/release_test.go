@@ -63,9 +63,9 @@ func TestFiles(t *testing.T) {
 			"otelcol-ml-agent-"+packaged()+"."+rpm+".rpm",
 			"otelcol-ml_"+packaged()+"_"+arch+".deb",
 			"otelcol-ml-agent_"+packaged()+"_"+arch+".deb")
-	}
-	if *images {
-		wanted = append(wanted, image("otelcol-ml"), image("otelcol-ml-agent"))
+		if *images {
+			wanted = append(wanted, image("otelcol-ml", arch), image("otelcol-ml-agent", arch))
+		}
 	}
 	if *key != "" {
 		wanted = append(wanted, "SHA256SUMS.sig")
@@ -116,8 +116,22 @@ func TestSignature(t *testing.T) {
 // packaged is the version as packages have it: a release candidate sorts before its release.
 func packaged() string { return strings.Replace(*version, "-", "~", 1) + "-1" }
 
-func image(program string) string {
-	return program + "-" + *version + "-image-linux-" + runtime.GOARCH + ".tar.gz"
+func image(program, arch string) string {
+	return program + "-" + *version + "-image-linux-" + arch + ".tar.gz"
+}
+
+// run runs a program for a processor with the C library below a folder, by qemu if it is
+// another processor than this one, and returns what it writes. ok is false where qemu is missing.
+func run(t *testing.T, arch, libraries, program string, arguments ...string) (text string, ok bool) {
+	if arch == runtime.GOARCH {
+		return output(t, "", program, arguments...), true
+	}
+	qemu, err := exec.LookPath("qemu-aarch64-static")
+	if err != nil {
+		t.Logf("%s is not run: there is no qemu-aarch64-static", program)
+		return "", false
+	}
+	return output(t, "", qemu, append([]string{"-L", libraries, program}, arguments...)...), true
 }
 
 // The programs of the archives are for their processor, and those for this one say
@@ -141,25 +155,10 @@ func TestArchives(t *testing.T) {
 				for _, text := range []string{"LICENSE", "CHANGELOG.md", "licenses/go/LICENSE", "prometheus/rules/alerts.yaml"} {
 					assert.FileExists(t, filepath.Join(root, text))
 				}
-				runner := ""
-				if arch != runtime.GOARCH {
-					// qemu runs it where it is installed.
-					path, err := exec.LookPath("qemu-aarch64-static")
-					if err != nil {
-						t.Logf("%s is not run: there is no qemu-aarch64-static", program)
-						return
-					}
-					runner = path
+				if said, ok := run(t, arch, "/usr/aarch64-linux-gnu", filepath.Join(root, program), "--version"); ok {
+					assert.Equal(t, program+" version "+*version, said)
+					run(t, arch, "/usr/aarch64-linux-gnu", filepath.Join(root, program), "validate", "--config", filepath.Join(root, "config", "agent.yaml"))
 				}
-				run := func(arguments ...string) string {
-					binary := filepath.Join(root, program)
-					if runner != "" {
-						return output(t, dir, runner, append([]string{"-L", "/usr/aarch64-linux-gnu", binary}, arguments...)...)
-					}
-					return output(t, dir, binary, arguments...)
-				}
-				assert.Equal(t, program+" version "+*version, run("--version"))
-				run("validate", "--config", filepath.Join(root, "config", "agent.yaml"))
 			})
 		}
 	}
@@ -221,33 +220,49 @@ func TestChart(t *testing.T) {
 	assert.Contains(t, output(t, "", helm, "show", "chart", chart), "\nversion: "+*version)
 }
 
-// The images are those of the release's commit.
+// The images are those of the release's commit, and each runs its program with its own C
+// library.
 func TestImages(t *testing.T) {
 	if !*images {
 		t.Log("the release has no images, as was asked for")
 		return
 	}
 	head := output(t, *source, "git", "rev-parse", "HEAD")
-	for _, program := range []string{"otelcol-ml", "otelcol-ml-agent"} {
-		dir := t.TempDir()
-		output(t, dir, "tar", "-xzf", filepath.Join(*dist, image(program)))
-		text, err := os.ReadFile(filepath.Join(dir, "manifest.json"))
-		require.NoError(t, err)
-		var manifest []struct {
-			Config   string
-			RepoTags []string
+	for arch := range strings.SplitSeq(*archs, ",") {
+		for _, program := range []string{"otelcol-ml", "otelcol-ml-agent"} {
+			t.Run(program+" "+arch, func(t *testing.T) { testImage(t, program, arch, head) })
 		}
-		require.NoError(t, json.Unmarshal(text, &manifest))
-		require.Len(t, manifest, 1)
-		assert.Regexp(t, program+":"+regexp.QuoteMeta(*version)+"$", strings.Join(manifest[0].RepoTags, " "))
-		text, err = os.ReadFile(filepath.Join(dir, filepath.Clean(manifest[0].Config)))
-		require.NoError(t, err)
-		var config struct {
-			Config struct{ Labels map[string]string } `json:"config"`
-		}
-		require.NoError(t, json.Unmarshal(text, &config))
-		assert.Equal(t, *version, config.Config.Labels["org.opencontainers.image.version"])
-		assert.Equal(t, head, config.Config.Labels["org.opencontainers.image.revision"])
+	}
+}
+
+func testImage(t *testing.T, program, arch, head string) {
+	dir := t.TempDir()
+	output(t, dir, "tar", "-xzf", filepath.Join(*dist, image(program, arch)))
+	text, err := os.ReadFile(filepath.Join(dir, "manifest.json"))
+	require.NoError(t, err)
+	var manifest []struct {
+		Config           string
+		RepoTags, Layers []string
+	}
+	require.NoError(t, json.Unmarshal(text, &manifest))
+	require.Len(t, manifest, 1)
+	assert.Regexp(t, program+":"+regexp.QuoteMeta(*version)+"( |$)", strings.Join(manifest[0].RepoTags, " "))
+	text, err = os.ReadFile(filepath.Join(dir, filepath.Clean(manifest[0].Config)))
+	require.NoError(t, err)
+	var config struct {
+		Architecture string                             `json:"architecture"`
+		Config       struct{ Labels map[string]string } `json:"config"`
+	}
+	require.NoError(t, json.Unmarshal(text, &config))
+	assert.Equal(t, arch, config.Architecture)
+	assert.Equal(t, *version, config.Config.Labels["org.opencontainers.image.version"])
+	assert.Equal(t, head, config.Config.Labels["org.opencontainers.image.revision"])
+	root := t.TempDir()
+	for _, layer := range manifest[0].Layers {
+		output(t, root, "tar", "--keep-directory-symlink", "-xf", filepath.Join(dir, layer))
+	}
+	if said, ok := run(t, arch, root, filepath.Join(root, "otelcol-ml"), "--version"); ok {
+		assert.Equal(t, program+" version "+*version, said)
 	}
 }
 
