@@ -94,6 +94,7 @@ func TestInstall(t *testing.T) {
 	t.Run("network policies", func(t *testing.T) { c.policies(t, jaeger, values, backend) })
 	t.Run("programs that only print", func(t *testing.T) { c.printed(t, values) })
 	t.Run("a pod with a GPU of a device plugin", c.allocated)
+	t.Run("a pod with a GPU by a claim", c.claimed)
 	t.Run("a namespace with the standard restricted", func(t *testing.T) { c.restricted(t, values) })
 	t.Run("uninstalled", c.uninstalled)
 }
