@@ -184,6 +184,7 @@ start kube-proxy kube-proxy --kubeconfig proxy.conf --proxy-mode iptables --clus
 start coredns coredns -conf Corefile
 await kubelet kubectl --kubeconfig admin.conf wait --for=condition=Ready node/node1 --timeout=1s
 # Rules for packets are also for those from a pod to a pod, which pods0 switches.
+[ -d /proc/sys/net/bridge ] || modprobe br_netfilter
 echo 1 >/proc/sys/net/bridge/bridge-nf-call-iptables
 start kube-router kube-router --kubeconfig policies.conf --hostname-override node1 --service-cluster-ip-range 10.96.0.0/16
 await kube-router iptables --list KUBE-NWPLCY-DEFAULT
