@@ -140,7 +140,7 @@ build_kube_router() (
 	if fresh kube-router.stamp "$built_from" kube-router; then
 		return
 	fi
-	echo "servers: building kube-router ($version), once: 2 to 3 minutes on two cores"
+	echo "servers: building kube-router ($version), once: 3 to 7 minutes on two cores"
 	build_go . kube-router -ldflags "-s -w"
 	echo "$built_from" >"$out/kube-router.stamp"
 )
