@@ -252,7 +252,7 @@ e2e-helm: build $(TOOLS)/helm $(TOOLS)/kubeconform ## Test the Helm chart: what 
 e2e-cluster: $(TOOLS)/helm ## Install the Helm chart on a real cluster of one node; needs root
 	@status=0; e2e/packages/engine.sh && e2e/cluster/packages.sh || status=$$?; \
 	if [ $$status -eq 75 ]; then echo "make: e2e-cluster was LEFT OUT: this machine cannot run containers" >&2; [ "$${CI:-}" != true ]; else \
-	[ $$status -eq 0 ] && $(MAKE) image && e2e/servers/build.sh jaeger kubernetes coredns && e2e/cluster/images.sh && \
+	[ $$status -eq 0 ] && $(MAKE) image && e2e/servers/build.sh jaeger kubernetes coredns kube-router && e2e/cluster/images.sh && \
 	GOWORK=off go test -C e2e -count=1 -timeout 20m -v ./cluster/...; fi
 
 .PHONY: e2e-packages

@@ -189,8 +189,14 @@ func (c *cluster) field(t *testing.T, path string, arguments ...string) string {
 // samples returns the metrics that a pod of the chart exposes.
 func (c *cluster) samples(t *testing.T, pod string) []harness.Sample {
 	t.Helper()
+	return c.samplesAt(t, pod, "8889")
+}
+
+// samplesAt returns those that it exposes at a port.
+func (c *cluster) samplesAt(t *testing.T, pod, port string) []harness.Sample {
+	t.Helper()
 	address := c.field(t, "{.status.podIP}", "--namespace", "monitoring", "pod", pod)
-	samples, err := harness.Scrape(t.Context(), net.JoinHostPort(address, "8889"))
+	samples, err := harness.Scrape(t.Context(), net.JoinHostPort(address, port))
 	require.NoError(t, err, pod)
 	return samples
 }

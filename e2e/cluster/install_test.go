@@ -61,7 +61,8 @@ func TestInstall(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Join(c.folder, "var", "lib", "kubelet", fmt.Sprintf("volume-%d", i)), 0o755))
 	}
 	c.kubectl(t, "label", "node", "node1", "nvidia.com/gpu.present=true")
-	values := documentedValues(t, forward(t, jaeger.OTLPEndpoint()))
+	backend := forward(t, jaeger.OTLPEndpoint())
+	values := documentedValues(t, backend)
 
 	c.kubectl(t, "create", "namespace", "monitoring")
 	t.Run("a namespace without the label refuses the readers of GPUs", func(t *testing.T) {
@@ -90,8 +91,10 @@ func TestInstall(t *testing.T) {
 		await(t, func() bool { return len(c.pods(t, "gateway")) == 0 }, started, poll, "the gateways are still there")
 		c.spansArrive(t, jaeger, 103)
 	})
+	t.Run("network policies", func(t *testing.T) { c.policies(t, jaeger, values, backend) })
 	t.Run("programs that only print", func(t *testing.T) { c.printed(t, values) })
 	t.Run("a pod with a GPU of a device plugin", c.allocated)
+	t.Run("a pod with a GPU by a claim", c.claimed)
 	t.Run("a namespace with the standard restricted", func(t *testing.T) { c.restricted(t, values) })
 	t.Run("uninstalled", c.uninstalled)
 }
@@ -118,6 +121,8 @@ func documentedValues(t *testing.T, backend string) string {
 	require.Contains(t, text, backend)
 	// The pods are found by their addresses, because mlgen names none.
 	text += "agent:\n  kubernetesAttributes: true\n"
+	// The test reads metrics from outside of the cluster.
+	text += "networkPolicy:\n  scrapers: [{namespaceSelector: {}}, {ipBlock: {cidr: " + outside + "/32}}]\n"
 	// The library that stands in for the driver asks this file.
 	text += "gpu:\n  env: [{name: FAKE_NVML_CONTROL, value: /run/nvml/control}]\n"
 	path := filepath.Join(t.TempDir(), "my-values.yaml")

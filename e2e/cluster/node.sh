@@ -81,6 +81,7 @@ scheduler system:kube-scheduler
 proxy system:kube-proxy
 kubelet system:node:node1 system:nodes
 dns admin:dns system:masters
+policies admin:policies system:masters
 END
 openssl genrsa -out accounts.key 2048 2>/dev/null
 openssl rsa -in accounts.key -pubout -out accounts.pub 2>/dev/null
@@ -182,6 +183,11 @@ start kube-proxy kube-proxy --kubeconfig proxy.conf --proxy-mode iptables --clus
 	--hostname-override node1 --conntrack-max-per-core 0 --conntrack-tcp-timeout-established 0 --conntrack-tcp-timeout-close-wait 0
 start coredns coredns -conf Corefile
 await kubelet kubectl --kubeconfig admin.conf wait --for=condition=Ready node/node1 --timeout=1s
+# Rules for packets are also for those from a pod to a pod, which pods0 switches.
+[ -d /proc/sys/net/bridge ] || modprobe br_netfilter
+echo 1 >/proc/sys/net/bridge/bridge-nf-call-iptables
+start kube-router kube-router --kubeconfig policies.conf --hostname-override node1 --service-cluster-ip-range 10.96.0.0/16
+await kube-router iptables --list KUBE-NWPLCY-DEFAULT
 await coredns curl --silent --fail --noproxy '*' http://$node:8181/ready
 echo "the node is ready"
 wait

@@ -1,11 +1,11 @@
 #!/bin/sh
 # Installs the Debian packages that a cluster of one node needs, as root or with sudo:
-# containerd, runc and CNI plugins. Exits with 75 where they cannot be had.
+# containerd, runc, CNI plugins and what rules for packets need. Exits with 75 where they cannot be had.
 set -eu
 
-packages="containerd runc containernetworking-plugins iptables iproute2 openssl curl"
+packages="containerd runc containernetworking-plugins iptables ipset iproute2 openssl curl"
 found=true
-for program in containerd runc /usr/lib/cni/bridge iptables ip openssl curl; do
+for program in containerd runc /usr/lib/cni/bridge iptables ipset ip openssl curl; do
 	command -v "$program" >/dev/null 2>&1 || found=false
 done
 ! $found || exit 0

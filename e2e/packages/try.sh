@@ -141,6 +141,7 @@ try_cluster() {
 		runc --version
 		CNI_COMMAND=VERSION /usr/lib/cni/bridge </dev/null
 		iptables --version
+		ipset --version
 		ip -Version
 		openssl version
 		curl --version

@@ -1,8 +1,9 @@
 #!/bin/sh
 # build.sh [SERVER…] builds the servers that the end-to-end tests talk to, Prometheus,
 # Alertmanager and Jaeger unless others are named, from their Go modules into .cache/servers of
-# the repository. kubernetes and coredns are only for `make e2e-cluster`. Each is built once: a stamp beside the binaries names what they were built from, so that a
-# change of version, of build tags or of the Go release builds again.
+# the repository. kubernetes, coredns and kube-router are only for `make e2e-cluster`. Each is
+# built once: a stamp beside the binaries names what they were built from, so that a change of
+# version, of build tags or of the Go release builds again.
 #
 # It needs only Go. It prints how long a build may take and how far it is.
 set -eu
@@ -131,7 +132,20 @@ build_coredns() (
 	echo "$built_from" >"$out/coredns.stamp"
 )
 
+build_kube_router() (
+	cd "$here/kube-router"
+	module=github.com/cloudnativelabs/kube-router/v2
+	version=$(version $module)
+	built_from="$module $version $(cksum <main.go) $go_version"
+	if fresh kube-router.stamp "$built_from" kube-router; then
+		return
+	fi
+	echo "servers: building kube-router ($version), once: 3 to 7 minutes on two cores"
+	build_go . kube-router -ldflags "-s -w"
+	echo "$built_from" >"$out/kube-router.stamp"
+)
+
 [ $# -gt 0 ] || set -- prometheus alertmanager jaeger
 for server in "$@"; do
-	"build_$server"
+	"build_$(echo "$server" | tr - _)"
 done
