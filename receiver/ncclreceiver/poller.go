@@ -190,6 +190,7 @@ func (p *poller) ask(ctx context.Context, now time.Time) {
 	}
 	p.tracker.Forget(now.Add(-forgetAfter * p.cfg.CollectionInterval))
 	p.logs.changes(reports, p.last, now)
+	p.logs.send(ctx) // before a hang is concluded from the metrics: its evidence has what was logged
 	p.metrics.send(ctx, p.withSeries(reports), p.last, now)
 }
 

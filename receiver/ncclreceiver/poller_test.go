@@ -1,6 +1,7 @@
 package ncclreceiver
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -10,7 +11,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/consumer/consumererror"
+	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
@@ -89,6 +92,22 @@ func TestAMissingRank(t *testing.T) {
 		rank + " does not respond.", rank + " is dead: NCCL has given its process up.", rank + " is no longer missing or behind.",
 	}, r.said(), "the process has one record, of the larger communicator")
 	assert.Equal(t, map[string]int64{"answered": 5}, r.outcomes(t))
+}
+
+// The records of a change are sent before its metrics, so that they are in the evidence of a
+// hang that is concluded from these.
+func TestRecordsAreSentFirst(t *testing.T) {
+	r := newRig(t, status(gone(world(9, 9, 9, 9), false)))
+	r.start(t)
+	first := -1
+	metrics, err := consumer.NewMetrics(func(context.Context, pmetric.Metrics) error {
+		first = r.sentL.LogRecordCount()
+		return nil
+	})
+	require.NoError(t, err)
+	r.metrics.next.Store(&metrics)
+	r.polls(t, 1)
+	assert.Equal(t, 1, first)
 }
 
 // Rank 2 has not launched what the others have, and all stand still.
