@@ -2,16 +2,21 @@ package smoke
 
 import (
 	"bufio"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
 )
@@ -50,6 +55,61 @@ func startNCCL(t *testing.T, status string) string {
 		}
 	}()
 	return listener.Addr().String()
+}
+
+// stepsOfMostRanks are steps of two ranks of a run of three. The last one never sends.
+func stepsOfMostRanks() ptrace.Traces {
+	td := ptrace.NewTraces()
+	now := time.Now()
+	for rank := range 2 {
+		spans := td.ResourceSpans().AppendEmpty()
+		for key, value := range map[string]string{"service.name": "trainer", "ml.run.id": "run-nccl", "host.name": "gpu-01"} {
+			spans.Resource().Attributes().PutStr(key, value)
+		}
+		spans.Resource().Attributes().PutInt("ml.rank.global", int64(rank))
+		spans.Resource().Attributes().PutInt("ml.world_size", 3)
+		span := spans.ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+		span.SetTraceID([16]byte(binary.BigEndian.AppendUint64(make([]byte, 8), uint64(now.UnixNano())+uint64(rank))))
+		span.SetSpanID([8]byte{1})
+		span.SetName("optimizer.step")
+		span.Attributes().PutStr("ml.phase", "optimizer")
+		span.SetStartTimestamp(pcommon.NewTimestampFromTime(now.Add(-time.Millisecond)))
+		span.SetEndTimestamp(pcommon.NewTimestampFromTime(now))
+	}
+	return td
+}
+
+// What NCCL says of a rank is in the evidence of the hang that ml_metrics concludes from it.
+func TestTheEvidenceOfAMissingRank(t *testing.T) {
+	t.Parallel()
+	trainer := exec.Command("sleep", "600")
+	trainer.Env = append(os.Environ(), "RANK=0", "WORLD_SIZE=2", "TORCHELASTIC_RUN_ID=run-nccl", "OTEL_SERVICE_NAME=trainer")
+	require.NoError(t, trainer.Start())
+	t.Cleanup(func() { _ = trainer.Process.Kill(); _ = trainer.Wait() })
+	folder := filepath.Join(t.TempDir(), "reproductions")
+	collector := harness.StartCollector(t, harness.CollectorOptions{
+		Config: harness.Path("distribution", "config", "agent.yaml"),
+		Merged: []string{harness.Path("distribution", "config", "nccl.yaml")},
+		Env: []string{
+			"NCCL_RAS_ADDR=" + startNCCL(t, fmt.Sprintf(ncclStatus, trainer.Process.Pid)), "OTELCOL_ML_REPRO_DIR=" + folder,
+		},
+		Overrides: map[string]any{
+			"connectors::ml_metrics::flush_interval": "1s", "connectors::ml_metrics::first_step_timeout": "5s",
+		},
+	})
+	sender, err := harness.NewGRPCSender(collector.Address(t, "receivers::otlp::protocols::grpc"))
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, sender.Close()) })
+	var found []string
+	require.Eventually(t, func() bool {
+		require.NoError(t, sender.Traces(t.Context(), stepsOfMostRanks()))
+		found, _ = filepath.Glob(filepath.Join(folder, "*", "*", "log.txt"))
+		return len(found) > 0
+	}, time.Minute, poll)
+	log, err := os.ReadFile(found[0])
+	require.NoError(t, err)
+	assert.Contains(t, string(log), "Rank 1 of the 2 ranks of communicator 0x1a2b:0x3c:0x4d (process 77 on 10.99.99.2) is dead: NCCL has given its process up.\n")
+	stopDropIn(t, collector)
 }
 
 // A rank that NCCL misses has a series and a record with its run, also where
