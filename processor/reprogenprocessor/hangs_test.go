@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -72,6 +73,10 @@ func TestEvidenceOfAHang(t *testing.T) {
 	cfg, dumps := waitingConfig(t), t.TempDir()
 	cfg.Evidence.FlightRecorder = []string{filepath.Join(dumps, "trace_rank_*")}
 	require.NoError(t, os.WriteFile(filepath.Join(dumps, "trace_rank_0"), []byte("new"), 0o600))
+	// Anybody may write there.
+	for _, hostile := range []string{"trace_rank_" + strings.Repeat("x", 240), "trace_rank_\n## Forged"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dumps, hostile), nil, 0o600))
+	}
 	old := filepath.Join(dumps, "trace_rank_1")
 	require.NoError(t, os.WriteFile(old, []byte("old"), 0o600))
 	require.NoError(t, os.Chtimes(old, time.Time{}, time.Now().Add(-2*time.Hour)))
@@ -100,6 +105,7 @@ func TestEvidenceOfAHang(t *testing.T) {
 	assert.Regexp(t, `process `+strconv.Itoa(third)+` \(sleep\), rank 3: 1 of its threads sleeping`, report)
 	assert.NotContains(t, report, "process "+strconv.Itoa(other)+" ")
 	assert.Equal(t, "new", text(t, folder, "dump-0-trace_rank_0"))
+	assert.NotContains(t, text(t, folder, "report.md"), "Forged")
 	files, err := os.ReadDir(folder)
 	require.NoError(t, err)
 	assert.Len(t, files, 3, "neither the dump of an earlier hang nor a link")

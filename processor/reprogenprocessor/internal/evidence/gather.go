@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/hoststate"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/saved"
@@ -24,6 +25,8 @@ const (
 	// oldest of them was written: a job's dumps of an earlier hang stay.
 	maxDumpFiles = 64
 	dumpsSince   = time.Hour
+	// maxName is how long their names may be, in bytes.
+	maxName = 200
 )
 
 // ReportName is the file that a person reads first.
@@ -67,14 +70,16 @@ func (g *Gatherer) Gather(ctx context.Context, h *Hang, gpus, log, left []string
 	return files
 }
 
-// dumps returns the Flight Recorder dumps that were written since shortly before a hang.
+// dumps returns the Flight Recorder dumps that were written since shortly before a hang. Anybody
+// may write there: a name could be too long for the file beside the report, or forge its lines.
 func (g *Gatherer) dumps(onset time.Time) (files []store.File, notes []string) {
 	left := int64(maxDumps)
 	for _, pattern := range g.Dumps {
 		found, _ := filepath.Glob(filepath.Join("/", g.Root, pattern)) // Validate has checked it
 		for _, path := range found {
 			info, err := os.Lstat(path)
-			if err != nil || !info.Mode().IsRegular() || info.ModTime().Before(onset.Add(-dumpsSince)) {
+			if err != nil || !info.Mode().IsRegular() || info.ModTime().Before(onset.Add(-dumpsSince)) ||
+				len(info.Name()) > maxName || strings.ContainsFunc(path, unicode.IsControl) {
 				continue
 			}
 			if info.Size() > left || len(files) == maxDumpFiles {
