@@ -220,8 +220,8 @@ func TestChart(t *testing.T) {
 	assert.Contains(t, output(t, "", helm, "show", "chart", chart), "\nversion: "+*version)
 }
 
-// The images are those of the release's commit, and each runs its program with its own C
-// library.
+// The images are those of the release's commit, and those for another processor run their
+// program with their C library, in an emulator.
 func TestImages(t *testing.T) {
 	if !*images {
 		t.Log("the release has no images, as was asked for")
