@@ -417,8 +417,8 @@ func (t *tenants) update(snapshot *device.Snapshot) {
 // of returns the workload that an event most likely concerns: that of the process in
 // the driver's message, or else the only one on the event's GPU or MIG device, or the pod
 // that holds it without using it. If there are several it returns none, because nothing
-// says which. An MPS server stands for its clients. It returns none, too, if the error is a program's own and its process was
-// not on the GPU.
+// says which. An MPS server stands for its clients. Nor is there a workload if the error is a
+// program's own and its process was not on the GPU.
 func (t *tenants) of(event *device.Event) workload.Workload {
 	if event.Switch != nil {
 		return workload.Workload{}

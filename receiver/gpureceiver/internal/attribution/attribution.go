@@ -64,6 +64,7 @@ func (a *Attribution) Describe(processes []device.Process) []device.Process {
 		a.opts.Logger.Info("The host's processes are not visible, so that workloads have no names; the collector needs the host's PID namespace, or the host's root directory at root_path",
 			zap.String("root_path", a.opts.RootPath))
 	}
+	var pods map[string]workload.Pod // listed once, and only if a process is in a pod
 	described := processes[:0]
 	for _, process := range processes {
 		found, alive := a.procs.Describe(process.PID)
@@ -71,7 +72,10 @@ func (a *Attribution) Describe(processes []device.Process) []device.Process {
 			continue
 		}
 		process.Details, process.Workload, process.Evidence = found.Details, found.Workload, found.Evidence
-		process.Workload.Pod = podOf(a.opts.RootPath, found.PodUID)
+		if found.PodUID != "" && pods == nil {
+			pods = loggedPods(a.opts.RootPath)
+		}
+		process.Workload.Pod = pods[found.PodUID]
 		described = append(described, process)
 	}
 	return described

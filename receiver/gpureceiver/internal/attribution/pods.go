@@ -1,7 +1,6 @@
 package attribution
 
 import (
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -35,25 +34,26 @@ func locationOf(process *device.Process) location {
 // namespace, name and UID.
 const podLogs = "var/log/pods"
 
-var podLog = regexp.MustCompile(`^([a-z0-9.-]+)_([a-z0-9.-]+)_[^_]+$`)
+var podLog = regexp.MustCompile(`^([a-z0-9.-]+)_([a-z0-9.-]+)_([^_]+)$`)
 
-// podOf returns the pod with a UID. The zero value means that it has no directory of logs,
-// or that this program may not list them.
-func podOf(rootPath, uid string) (pod workload.Pod) {
-	found, _ := fs.Glob(os.DirFS(filepath.Join("/", rootPath, podLogs)), "*_"+uid)
-	for _, name := range found {
-		if of := podLog.FindStringSubmatch(name); of != nil {
-			pod.Namespace, pod.Name = of[1], of[2]
+// loggedPods returns the pods that have a directory of logs, by their UIDs. There are none
+// if this program may not list the directories.
+func loggedPods(rootPath string) map[string]workload.Pod {
+	pods := make(map[string]workload.Pod)
+	entries, _ := os.ReadDir(filepath.Join("/", rootPath, podLogs))
+	for _, entry := range entries {
+		if of := podLog.FindStringSubmatch(entry.Name()); of != nil {
+			pods[of[3]] = workload.Pod{Namespace: of[1], Name: of[2]}
 		}
 	}
-	return pod
+	return pods
 }
 
 // namePods sets the pod names of processes.
 //
 // The kubelet lists the containers of a GPU by name, and a process's cgroup has
-// its pod's UID. If podOf did not know the pod, its name is that of the pod that has
-// every GPU with a process of the UID, because a pod uses only the GPUs that it has.
+// its pod's UID. If the pod has no directory of logs, its name is that of the
+// pod that has every GPU with a process of the UID, because a pod uses only the GPUs that it has.
 // If there are several such pods, or none, the processes have a UID and no name. A
 // process outside of containers has neither. An MPS server does not count, because
 // it uses the GPUs of its clients' pods.

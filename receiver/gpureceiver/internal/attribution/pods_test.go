@@ -131,7 +131,7 @@ func TestNamePods(t *testing.T) {
 func TestPodOf(t *testing.T) {
 	const uid = "11111111-aaaa-bbbb-cccc-0123456789ab"
 	root := t.TempDir()
-	assert.Empty(t, podOf(root, uid), "a host without a kubelet")
+	assert.Empty(t, loggedPods(root)[uid], "a host without a kubelet")
 	for _, name := range []string{
 		"ml_train-0.a_" + uid, "kube-system_static_0123456789abcdef0123456789abcdef",
 		"ml_other_22222222-aaaa-bbbb-cccc-0123456789ab", "ml_a_b_33333333-aaaa-bbbb-cccc-0123456789ab",
@@ -148,6 +148,6 @@ func TestPodOf(t *testing.T) {
 		"55555555-aaaa-bbbb-cccc-0123456789ab": {},
 		"":                                     {},
 	} {
-		assert.Equal(t, expected, podOf(root, of), of)
+		assert.Equal(t, expected, loggedPods(root)[of], of)
 	}
 }
