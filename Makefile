@@ -143,13 +143,13 @@ image-programs: collector agent queuecheck
 image-papers: $(TOOLS)/syft $(BIN)/licenses/go/LICENSE
 	@cp $(TOOLS)/syft $(BIN)/syft
 
-# ARCH if that is not this machine's processor.
+# ARCH if that is not this machine's processor, whose programs are in bin/ARCH then.
 FOREIGN = $(filter-out $(shell go env GOARCH),$(ARCH))
 
-.PHONY: image image-foreign
-image: $(if $(ARCH),image-foreign image-papers,build image-inputs) ## Build the image otelcol-ml:<version> with docker or podman; ARCH=arm64 for that processor; see docs/install.md
+.PHONY: image image-programs-of-arch
+image: $(if $(ARCH),image-programs-of-arch image-papers,build image-inputs) ## Build the image otelcol-ml:<version> with docker or podman; ARCH=arm64 for that processor; see docs/install.md
 	@docker/image.sh
-image-foreign:
+image-programs-of-arch:
 	@$(MAKE) image-programs $(if $(FOREIGN),BIN=$(BIN)/$(ARCH) GOARCH=$(ARCH) CC=$(patsubst amd64,x86_64,$(patsubst arm64,aarch64,$(ARCH)))-linux-gnu-gcc)
 
 .PHONY: e2e-image

@@ -68,7 +68,7 @@ for arch in $archs; do
 	if [ "$arch" = "$(go env GOARCH)" ]; then
 		make packages OUT="$packages" >&2
 	else
-		make collector agent queuecheck BIN="$source/bin/$arch" CC=aarch64-linux-gnu-gcc GOARCH="$arch" >&2
+		make image-programs-of-arch ARCH="$arch" >&2
 		BIN=bin/$arch ARCH=$arch OUT=$packages distribution/package/build.sh >&2
 	fi
 	rm "$packages/SHA256SUMS"
@@ -80,13 +80,13 @@ done
 said "chart"
 
 if [ "${IMAGES:-yes}" != no ]; then
+	make image-inputs >&2
 	# The image for each processor has the same name, so that of this machine's comes last.
 	own=$(go env GOARCH) ordered=
 	for arch in $archs; do
 		if [ "$arch" = "$own" ]; then ordered="$ordered $arch"; else ordered="$arch $ordered"; fi
 	done
 	for arch in $ordered; do
-		if [ "$arch" = "$own" ]; then make image-inputs >&2; else make image-foreign image-papers ARCH="$arch" >&2; fi
 		for program in otelcol-ml otelcol-ml-agent; do
 			PROGRAM=$program ARCH=$arch docker/image.sh >&2
 			(
