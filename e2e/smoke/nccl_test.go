@@ -79,19 +79,25 @@ func stepsOfMostRanks() ptrace.Traces {
 	return td
 }
 
-// What NCCL says of a rank is in the evidence of the hang that ml_metrics concludes from it.
-func TestTheEvidenceOfAMissingRank(t *testing.T) {
-	t.Parallel()
+// startTrainer starts a process of rank 0 of the run run-nccl, and returns its id.
+func startTrainer(t *testing.T) int {
+	t.Helper()
 	trainer := exec.Command("sleep", "600")
 	trainer.Env = append(os.Environ(), "RANK=0", "WORLD_SIZE=2", "TORCHELASTIC_RUN_ID=run-nccl", "OTEL_SERVICE_NAME=trainer")
 	require.NoError(t, trainer.Start())
 	t.Cleanup(func() { _ = trainer.Process.Kill(); _ = trainer.Wait() })
+	return trainer.Process.Pid
+}
+
+// What NCCL says of a rank is in the evidence of the hang that ml_metrics concludes from it.
+func TestTheEvidenceOfAMissingRank(t *testing.T) {
+	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "reproductions")
 	collector := harness.StartCollector(t, harness.CollectorOptions{
 		Config: harness.Path("distribution", "config", "agent.yaml"),
 		Merged: []string{harness.Path("distribution", "config", "nccl.yaml")},
 		Env: []string{
-			"NCCL_RAS_ADDR=" + startNCCL(t, fmt.Sprintf(ncclStatus, trainer.Process.Pid)), "OTELCOL_ML_REPRO_DIR=" + folder,
+			"NCCL_RAS_ADDR=" + startNCCL(t, fmt.Sprintf(ncclStatus, startTrainer(t))), "OTELCOL_ML_REPRO_DIR=" + folder,
 		},
 		Overrides: map[string]any{
 			"connectors::ml_metrics::flush_interval": "1s", "connectors::ml_metrics::first_step_timeout": "5s",
@@ -116,16 +122,12 @@ func TestTheEvidenceOfAMissingRank(t *testing.T) {
 // production.yaml removes text. The run is that of a process beside the collector.
 func TestTheMissingRank(t *testing.T) {
 	t.Parallel()
-	trainer := exec.Command("sleep", "600")
-	trainer.Env = append(os.Environ(), "RANK=0", "WORLD_SIZE=2", "TORCHELASTIC_RUN_ID=run-nccl", "OTEL_SERVICE_NAME=trainer")
-	require.NoError(t, trainer.Start())
-	t.Cleanup(func() { _ = trainer.Process.Kill(); _ = trainer.Wait() })
 	sink := harness.StartSink(t)
 	collector := harness.StartCollector(t, harness.CollectorOptions{
 		Config: harness.Path("distribution", "config", "production.yaml"),
 		Merged: []string{harness.Path("distribution", "config", "nccl.yaml")},
 		Env: []string{
-			"NCCL_RAS_ADDR=" + startNCCL(t, fmt.Sprintf(ncclStatus, trainer.Process.Pid)),
+			"NCCL_RAS_ADDR=" + startNCCL(t, fmt.Sprintf(ncclStatus, startTrainer(t))),
 			"LOGS_EXPORTER=otlp_grpc/logs", "LOGS_ENDPOINT=" + sink.Endpoint,
 		},
 	})
