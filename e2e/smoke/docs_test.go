@@ -24,8 +24,8 @@ var otherPrograms = []string{"scrape_configs", "telemetry", "apiVersion", "schem
 
 // Every configuration that a reader may copy from the documentation has to
 // load. A block need not be whole: what it leaves out is completed. One that is
-// marked over=FILE is lines to be added to that file, and loaded with it. One that
-// is marked values is of the Helm chart.
+// marked over=FILE is lines to be added to that file, and loaded with it; over=FILE,FILE
+// is lines to be added to several. One that is marked values is of the Helm chart.
 func TestDocumentedYAMLLoads(t *testing.T) {
 	blocks := documents.Of(documented(t), "yaml", "yml")
 	require.NotEmpty(t, blocks, "the documents have no YAML block: are they still where this test looks?")
@@ -40,7 +40,14 @@ func TestDocumentedYAMLLoads(t *testing.T) {
 			if over, ok := block.Option("over"); ok {
 				added := filepath.Join(t.TempDir(), "added.yaml")
 				require.NoError(t, os.WriteFile(added, []byte(block.Text), 0o600))
-				files := append(shipped(t, harness.Path(filepath.FromSlash(over))), added)
+				first, others, _ := strings.Cut(over, ",")
+				files := shipped(t, harness.Path(filepath.FromSlash(first)))
+				for other := range strings.SplitSeq(others, ",") {
+					if other != "" {
+						files = append(files, harness.Path(filepath.FromSlash(other)))
+					}
+				}
+				files = append(files, added)
 				code, output := harness.Validate(t, []string{recording(), "KAFKA_PASSWORD=secret"}, files...)
 				assert.Zero(t, code, "%s does not load over %s:\n%s", name, over, output)
 				return
