@@ -3,7 +3,6 @@ package spans
 import (
 	"cmp"
 	"math"
-	"slices"
 	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -23,45 +22,21 @@ const (
 	resultError = "error"
 )
 
-// part is a part of the time of a call.
-type part uint8
-
-// The parts that clients measure, and the whole call.
-const (
-	whole part = iota
-	queued
-	serialized
-	inPython
-	parts
-)
-
-// partKeys are the keys of the parts in events, without their unit, and partSeries their
-// series.
-var (
-	partKeys   = [parts]string{"duration", "queue_time", "serialize_time", "python_time"}
-	partSeries = [parts]series.ID{series.CallDuration, series.CallQueueTime, series.CallSerializeTime, series.CallPythonTime}
-)
-
-// partTimes are the times of the parts in seconds, as far as they are known.
-type partTimes struct {
-	seconds [parts]float64
-	has     [parts]bool
-}
-
-func (t *partTimes) add(p part, seconds float64) { t.seconds[p], t.has[p] = t.seconds[p]+seconds, true }
+// partSeries are the series of the parts of the time of a call.
+var partSeries = [spanfact.CallParts]series.ID{series.CallDuration, series.CallQueueTime, series.CallSerializeTime, series.CallPythonTime}
 
 // call is a call of a function in another process.
 type call struct {
-	library, function, device, result string
-	partTimes
+	spanfact.CallEvent
+	result string
 }
 
 // complete sets the fields that c lacks.
 func (c *call) complete(from *call) {
-	if c.library == "" && c.function == "" {
-		c.library, c.function = from.library, from.function
+	if c.Library == "" && c.Function == "" {
+		c.Library, c.Function = from.Library, from.Function
 	}
-	c.device = cmp.Or(c.device, from.device)
+	c.Device = cmp.Or(c.Device, from.Device)
 }
 
 // addCalls adds the call, or part of a call, that a span represents, and the
@@ -71,12 +46,13 @@ func (r *Reader) addCalls(u *unit, v *spanfact.Fact, span ptrace.Span, failed bo
 	if p == table.NoCall && !r.recordedCalls.anything {
 		return
 	}
-	self := call{library: v.Library, function: cmp.Or(function, v.Function, v.Operation)}
+	var self call
+	self.Library, self.Function = v.Library, cmp.Or(function, v.Function, v.Operation)
 	if failed {
 		self.result = resultError
 	}
 	if seconds, ok := length(span); ok {
-		self.seconds[whole] = seconds
+		self.Seconds[spanfact.Whole] = seconds
 	} else if p != table.NoCall {
 		p = table.NoCall
 		r.Skipped.OutOfRange++
@@ -85,13 +61,13 @@ func (r *Reader) addCalls(u *unit, v *spanfact.Fact, span ptrace.Span, failed bo
 	case table.FunctionPart:
 		// A worker may catch the exception of its function, so that only
 		// failures are certain.
-		r.observe(u, inPython, &self, self.seconds[whole])
+		r.observe(u, spanfact.InPython, &self, self.Seconds[spanfact.Whole])
 	case table.QueuePart:
-		r.observe(u, queued, &self, self.seconds[whole])
+		r.observe(u, spanfact.Queued, &self, self.Seconds[spanfact.Whole])
 	case table.WholeCall:
 		self.result = cmp.Or(self.result, resultOK)
 		r.countCall(u, &self)
-		u.wholeCall, u.library, u.function = true, self.library, self.function
+		u.wholeCall, u.library, u.function = true, self.Library, self.Function
 	case table.SharedCall:
 		self.result = cmp.Or(self.result, resultOK)
 	}
@@ -116,14 +92,14 @@ const slowCall = 1
 
 // countCall adds a call to the series of all calls.
 func (r *result) countCall(u *unit, c *call) {
-	r.observe(u, whole, c, c.seconds[whole])
-	if c.seconds[whole] > slowCall {
-		r.count(u, series.CallsSlow, u.requestSource, 1, c.library, c.function, c.device, c.result)
+	r.observe(u, spanfact.Whole, c, c.Seconds[spanfact.Whole])
+	if c.Seconds[spanfact.Whole] > slowCall {
+		r.count(u, series.CallsSlow, u.requestSource, 1, c.Library, c.Function, c.Device, c.result)
 	}
 }
 
-func (r *result) observe(u *unit, p part, c *call, seconds float64) {
-	r.update(u, partSeries[p], u.requestSource, c.library, c.function, c.device, c.result).Value = seconds
+func (r *result) observe(u *unit, p spanfact.CallPart, c *call, seconds float64) {
+	r.update(u, partSeries[p], u.requestSource, c.Library, c.Function, c.Device, c.result).Value = seconds
 }
 
 // countCalls counts each call once, even if several spans record it. A client's
@@ -153,10 +129,10 @@ type recordedCalls struct {
 	// begun is the latest call with a begin event.
 	begun call
 	// ends are the calls with an end event.
-	ends []callEvent
+	ends []call
 	// apart are the times that events of the pool and the serializer state. The end event
 	// of a call usually repeats them.
-	apart partTimes
+	apart spanfact.CallTimes
 }
 
 // reset clears all fields and keeps the memory.
@@ -174,21 +150,21 @@ func (r *Reader) addClientEvent(u *unit, kind table.EventKind, attrs pcommon.Map
 	switch kind {
 	case table.EventCallStart:
 		e := r.readCallEvent(attrs)
-		h.anything, h.hasEvents, h.begun = true, true, e.call
+		h.anything, h.hasEvents, h.begun = true, true, e
 	case table.EventCallStop, table.EventCallException:
 		e := r.readCallEvent(attrs)
-		e.failed = e.failed || kind == table.EventCallException
+		e.Failed = e.Failed || kind == table.EventCallException
 		e.complete(&h.begun)
 		h.anything, h.hasEvents, h.ends = true, true, append(h.ends, e)
 	case table.EventPoolCheckout:
-		if e := r.readCallEvent(attrs); e.has[queued] {
+		if e := r.readCallEvent(attrs); e.Has[spanfact.Queued] {
 			h.anything = true
-			h.apart.add(queued, e.seconds[queued])
+			h.apart.Add(spanfact.Queued, e.Seconds[spanfact.Queued])
 		}
 	case table.EventSerialize:
-		if e := r.readCallEvent(attrs); e.has[whole] && !e.decoding {
+		if e := r.readCallEvent(attrs); e.Has[spanfact.Whole] && !e.Decoding {
 			h.anything = true
-			h.apart.add(serialized, e.seconds[whole])
+			h.apart.Add(spanfact.Serialized, e.Seconds[spanfact.Whole])
 		}
 	default:
 		r.addWorkerEvent(u, kind, attrs, at)
@@ -204,28 +180,28 @@ func (r *Reader) finishRecordedCalls(u *unit, self *call, isCall bool) {
 	last, apart := h.begun, h.apart
 	if isCall {
 		last.complete(self)
-		last.result, last.seconds[whole] = self.result, self.seconds[whole]
+		last.result, last.Seconds[spanfact.Whole] = self.result, self.Seconds[spanfact.Whole]
 	}
 	for i := range h.ends {
 		e := &h.ends[i]
 		if isCall {
 			e.complete(self)
-			if !e.has[whole] {
-				e.seconds[whole], e.has[whole] = self.seconds[whole], true
+			if !e.Has[spanfact.Whole] {
+				e.Seconds[spanfact.Whole], e.Has[spanfact.Whole] = self.Seconds[spanfact.Whole], true
 			}
 		}
-		e.function, e.result = cmp.Or(e.function, e.operation), resultOK
-		if e.failed {
+		e.Function, e.result = cmp.Or(e.Function, e.Operation), resultOK
+		if e.Failed {
 			e.result = resultError
 		}
-		r.observeParts(u, &e.call, &e.partTimes)
-		for p, has := range e.has {
-			apart.has[p] = apart.has[p] && !has
+		r.observeParts(u, e, &e.CallTimes)
+		for p, has := range e.Has {
+			apart.Has[p] = apart.Has[p] && !has
 		}
-		if e.has[whole] {
-			u.calls = append(u.calls, e.call)
+		if e.Has[spanfact.Whole] {
+			u.calls = append(u.calls, *e)
 		}
-		last = e.call
+		last = *e
 	}
 	if isCall && len(h.ends) == 0 {
 		u.calls = append(u.calls, last)
@@ -235,59 +211,20 @@ func (r *Reader) finishRecordedCalls(u *unit, self *call, isCall bool) {
 }
 
 // observeParts adds the parts of a call to their series.
-func (r *result) observeParts(u *unit, c *call, times *partTimes) {
-	for p := queued; p < parts; p++ {
-		if times.has[p] {
-			r.observe(u, p, c, times.seconds[p])
+func (r *result) observeParts(u *unit, c *call, times *spanfact.CallTimes) {
+	for p := spanfact.Queued; p < spanfact.CallParts; p++ {
+		if times.Has[p] {
+			r.observe(u, p, c, times.Seconds[p])
 		}
 	}
 }
 
-// callEvent is one event about a call.
-type callEvent struct {
-	call
-	operation        string
-	failed, decoding bool
-}
-
-// readCallEvent reads an event's attributes, which have the client's short
-// names, or canonical names if ml_enrich has read the span.
-func (r *result) readCallEvent(attrs pcommon.Map) callEvent {
-	var e callEvent
-	for key, v := range attrs.All() {
-		switch key {
-		case "library", mlattr.Library:
-			e.library = mlattr.ReadWord(v)
-		case "function", mlattr.Function:
-			e.function = mlattr.ReadWord(v)
-		case "operation", mlattr.Operation:
-			e.operation = mlattr.ReadWord(v)
-		case "device":
-			e.device = device(v)
-		case "result":
-			e.failed = e.failed || mlattr.ReadWord(v) != resultOK
-		case "direction":
-			e.decoding = mlattr.ReadWord(v) == "decode"
-		default:
-			what, unit := mlattr.CallTimeKey(key)
-			p := slices.Index(partKeys[:], what)
-			if p < 0 {
-				continue
-			}
-			seconds, ok := mlattr.ReadCallTime(v, unit)
-			if ok && seconds < 0 && part(p) == queued {
-				// Two clocks disagree about a short wait.
-				r.Skipped.Clamped++
-				seconds = 0
-			}
-			if !ok || seconds < 0 {
-				r.Skipped.OutOfRange++
-				continue
-			}
-			e.seconds[p], e.has[p] = seconds, true
-		}
-	}
-	return e
+// readCallEvent reads the attributes of an event about a call.
+func (r *result) readCallEvent(attrs pcommon.Map) call {
+	e, clamped, outOfRange := spanfact.ReadCallEvent(attrs)
+	r.Skipped.Clamped += clamped
+	r.Skipped.OutOfRange += outOfRange
+	return call{CallEvent: e}
 }
 
 const (
@@ -322,7 +259,7 @@ var poolSizes = map[string]series.ID{"size": series.PoolSize, "busy": series.Poo
 func (r *Reader) addWorkerEvent(u *unit, kind table.EventKind, attrs pcommon.Map, at int64) {
 	where := ""
 	if v, ok := attrs.Get("device"); ok {
-		where = device(v)
+		where = spanfact.Device(v)
 	}
 	if id, counts := workerCounts[kind]; counts {
 		r.count(u, id, u.requestSource, 1, r.pool(attrs), classOf(attrs), where)
@@ -409,24 +346,6 @@ func wordAt(attrs pcommon.Map, key string) string {
 // instance returns the service.instance.id of the resource, or "".
 func (r *resourceFacts) instance() string { return mlattr.IDAt(r.resourceAttrs, series.Instance) }
 
-// device reads where something is as PyTorch writes it, from "cuda:0" itself
-// or Elixir's "{:cuda, 0}".
-func device(v pcommon.Value) string {
-	if v.Type() != pcommon.ValueTypeStr {
-		return mlattr.ReadWord(v)
-	}
-	inner, ok := strings.CutPrefix(v.Str(), "{:")
-	if !ok {
-		return mlattr.ReadWord(v)
-	}
-	kind, index, pair := strings.Cut(strings.TrimSuffix(inner, "}"), ",")
-	text := kind + ":" + strings.TrimSpace(index)
-	if !pair || len(text) > mlattr.MaxText || !mlattr.ValidID(text) {
-		return ""
-	}
-	return text
-}
-
 // isAtom reports whether a text is a plain atom of Elixir's.
 func isAtom(text string) bool {
 	return text != "" && strings.Trim(text, "abcdefghijklmnopqrstuvwxyz_") == ""
@@ -462,15 +381,15 @@ func (r *Reader) addTimed(u *unit, v *spanfact.Fact, span ptrace.Span) {
 
 // addRecorded adds what the events of the span record.
 func addRecorded(t *bound.Timed, h *recordedCalls) {
-	if h.apart.has[queued] {
-		t.Queue = h.apart.seconds[queued]
+	if h.apart.Has[spanfact.Queued] {
+		t.Queue = h.apart.Seconds[spanfact.Queued]
 	}
-	if h.apart.has[serialized] {
-		t.Serialize = h.apart.seconds[serialized]
+	if h.apart.Has[spanfact.Serialized] {
+		t.Serialize = h.apart.Seconds[spanfact.Serialized]
 	}
 	for i := range h.ends {
 		e := &h.ends[i]
-		t.Queue, t.Serialize, t.Function = max(t.Queue, e.seconds[queued]), max(t.Serialize, e.seconds[serialized]), t.Function+e.seconds[inPython]
+		t.Queue, t.Serialize, t.Function = max(t.Queue, e.Seconds[spanfact.Queued]), max(t.Serialize, e.Seconds[spanfact.Serialized]), t.Function+e.Seconds[spanfact.InPython]
 	}
 }
 
@@ -510,16 +429,16 @@ func (r *result) addTimes(u *unit, library, function string) {
 // addCallTimes does so for a call that a span records. What its client measured
 // goes before what the span shows.
 func (r *Reader) addCallTimes(u *unit, c *call) {
-	if c.seconds[queued]+c.seconds[serialized]+c.seconds[inPython] == 0 && len(u.calls) == 1 {
-		r.addTimes(u, c.library, c.function)
+	if c.Seconds[spanfact.Queued]+c.Seconds[spanfact.Serialized]+c.Seconds[spanfact.InPython] == 0 && len(u.calls) == 1 {
+		r.addTimes(u, c.Library, c.Function)
 		return
 	}
 	one := bound.Span{
-		Seconds: c.seconds[whole], Queue: c.seconds[queued], Serialize: c.seconds[serialized], Function: c.seconds[inPython],
+		Seconds: c.Seconds[spanfact.Whole], Queue: c.Seconds[spanfact.Queued], Serialize: c.Seconds[spanfact.Serialized], Function: c.Seconds[spanfact.InPython],
 		Utilization: r.Loads.Utilization(u.Source), Cores: u.cores,
 	}
 	times := one.Divide()
-	r.addCauses(u, c.library, c.function, &times)
+	r.addCauses(u, c.Library, c.Function, &times)
 }
 
 func (r *result) addCauses(u *unit, library, function string, times *bound.Times) {

@@ -51,7 +51,7 @@ func (r *Reader) serve(u *unit, v *spanfact.Fact, span ptrace.Span, failed bool)
 		kind |= serving.Tool
 	} else if len(u.calls) > 0 {
 		// Whether it counts is known only later, as isCalled.
-		tool = u.calls[0].function
+		tool = u.calls[0].Function
 		failed = failed || u.calls[0].result == resultError
 	}
 	root, request := span.ParentSpanID().IsEmpty(), u.kinds&(isRequest|isUsage) != 0

@@ -286,44 +286,16 @@ func (e *callEvents) read(kind table.EventKind, attrs pcommon.Map) {
 	default:
 		return
 	}
-	decoding := false
-	duration := 0.0
-	for key, v := range attrs.All() {
-		switch key {
-		case "library", mlattr.Library:
-			e.library = cmp.Or(mlattr.ReadWord(v), e.library)
-		case "function", mlattr.Function:
-			e.function = cmp.Or(mlattr.ReadWord(v), e.function)
-		case "result":
-			e.failed = e.failed || cmp.Or(mlattr.ReadWord(v), "ok") != "ok"
-		case "direction":
-			decoding = mlattr.ReadWord(v) == "decode"
-		default:
-			switch what, unit := mlattr.CallTimeKey(key); what {
-			case "duration":
-				duration = seconds(v, unit)
-			case "queue_time":
-				e.queue = max(e.queue, seconds(v, unit))
-			case "serialize_time":
-				e.serialize = max(e.serialize, seconds(v, unit))
-			}
-		}
-	}
+	one, _, _ := spanfact.ReadCallEvent(attrs)
+	e.library, e.function = cmp.Or(one.Library, e.library), cmp.Or(one.Function, e.function)
+	e.failed = e.failed || one.Failed
+	e.queue, e.serialize = max(e.queue, one.Seconds[spanfact.Queued]), max(e.serialize, one.Seconds[spanfact.Serialized])
 	switch {
-	case kind == table.EventSerialize && !decoding:
-		e.serialize = max(e.serialize, duration)
+	case kind == table.EventSerialize && !one.Decoding:
+		e.serialize = max(e.serialize, one.Seconds[spanfact.Whole])
 	case e.ended && kind != table.EventSerialize && kind != table.EventPoolCheckout:
-		e.duration = duration
+		e.duration = one.Seconds[spanfact.Whole]
 	}
-}
-
-// seconds returns a duration in seconds, 0 if it is none.
-func seconds(v pcommon.Value, unit float64) float64 {
-	n, ok := mlattr.ReadCallTime(v, unit)
-	if !ok || n < 0 {
-		return 0
-	}
-	return n
 }
 
 // settingOf returns the name of the setting that an attribute of a resource says, ""
