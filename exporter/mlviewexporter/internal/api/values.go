@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 // HexID returns an id as text, "" for the empty one.
@@ -44,18 +45,12 @@ func TimeOf(t time.Time) *time.Time {
 
 // Earlier returns the earlier one of two times, of which one that is nil does not count.
 func Earlier(a, b *time.Time) *time.Time {
-	if a == nil || b != nil && b.Before(*a) {
-		return b
-	}
-	return a
+	return TimeOf(shared.Earlier(Value(a), Value(b)))
 }
 
 // Later returns the later one of two times, of which one that is nil does not count.
 func Later(a, b *time.Time) *time.Time {
-	if a == nil || b != nil && b.After(*a) {
-		return b
-	}
-	return a
+	return TimeOf(shared.Later(Value(a), Value(b)))
 }
 
 // TraceURL returns the address of a trace in Jaeger, "" if there is none.

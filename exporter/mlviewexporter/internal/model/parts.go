@@ -18,6 +18,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/serving"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/traces"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/silence"
 )
@@ -181,7 +182,7 @@ func (all *parts) tell(one *series.Stream, now time.Time) {
 		return
 	}
 	at = api.Earlier(at, &now)
-	all.arrived = *api.Later(&all.arrived, at)
+	all.arrived = shared.Later(all.arrived, *at)
 	if r, ok := one.Run.(*runs.Run); ok {
 		r.News.Hear(*at)
 	} else if host := all.Hosts.Of(one.Labels.Host); host != nil {

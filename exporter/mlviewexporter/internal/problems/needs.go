@@ -16,6 +16,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/serving"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 // urgency returns the index of a kind in mlattr.Problems, which is in order of
@@ -222,7 +223,7 @@ func (p *problem) join(other *problem) {
 	if len(other.gpus) > 0 && !slices.Contains(p.gpus, other.gpus[0]) {
 		p.gpus, p.onsets = append(p.gpus, other.gpus...), append(p.onsets, other.onsets...)
 	}
-	p.since = *api.Earlier(&p.since, &other.since)
+	p.since = shared.Earlier(p.since, other.since)
 	p.ids = append(p.ids, other.ids...)
 	if !p.stale.IsZero() && (other.stale.IsZero() || other.stale.After(p.stale)) {
 		p.stale = other.stale
