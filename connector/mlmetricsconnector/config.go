@@ -6,7 +6,6 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 const (
@@ -192,30 +192,23 @@ func createDefaultConfig() component.Config {
 // Validate returns an error that names each key with an invalid value and what
 // the key accepts.
 func (c *Config) Validate() error {
-	var errs []error
-	if n := len(c.Prices.GPUHour); n > maxGPUPrices {
-		errs = append(errs, fmt.Errorf(`"prices": "gpu_hour" has %d entries, must have at most %d`, n, maxGPUPrices))
-	}
-	for _, of := range [...]struct {
-		ok   bool
-		key  string
-		is   any
-		must string
-	}{
-		{c.FlushInterval >= minDuration, "flush_interval", c.FlushInterval, "be at least " + minDuration.String()},
-		{c.MetricsExpiration == 0 || c.MetricsExpiration >= max(c.FlushInterval, 0), "metrics_expiration", c.MetricsExpiration, fmt.Sprintf(`be 0 (never) or at least "flush_interval" (%s)`, c.FlushInterval)},
-		{c.MaxSeries >= 1, "max_series", c.MaxSeries, "be at least 1"},
-		{c.MaxRuns >= 0, "max_runs", c.MaxRuns, "not be negative"},
-		{c.InitialZero >= 0, "initial_zero", c.InitialZero, "be 0 (the value at once) or more"},
-		{c.FirstStepTimeout == 0 || c.FirstStepTimeout >= minDuration, "first_step_timeout", c.FirstStepTimeout, "be 0 (never stalled before the first step) or at least " + minDuration.String()},
-		{c.StallTimeout >= minDuration, "stall_timeout", c.StallTimeout, "be at least " + minDuration.String()},
-		{c.IdleTimeout == 0 || c.IdleTimeout >= minDuration, "idle_timeout", c.IdleTimeout, "be 0 (an idle GPU is no problem) or at least " + minDuration.String()},
-		{instanceLabels.MatchString(c.InstanceLabel), "instance_label", strconv.Quote(c.InstanceLabel), `be empty or a letter followed by letters, digits, "_" and ".", at most 128`},
-		{!taken(c.InstanceLabel), "instance_label", strconv.Quote(c.InstanceLabel), "not be a label that series have, nor begin with ml or otel"},
-	} {
-		if !of.ok {
-			errs = append(errs, fmt.Errorf("%q is %v, must %s", of.key, of.is, of.must))
-		}
+	n := len(c.Prices.GPUHour)
+	errs := []error{
+		shared.Check(n <= maxGPUPrices, `"prices": "gpu_hour" has %d entries, must have at most %d`, n, maxGPUPrices),
+		shared.Check(c.FlushInterval >= minDuration, `"flush_interval" is %s, must be at least %s`, c.FlushInterval, minDuration),
+		shared.Check(c.MetricsExpiration == 0 || c.MetricsExpiration >= max(c.FlushInterval, 0),
+			`"metrics_expiration" is %s, must be 0 (never) or at least "flush_interval" (%s)`, c.MetricsExpiration, c.FlushInterval),
+		shared.Check(c.MaxSeries >= 1, `"max_series" is %d, must be at least 1`, c.MaxSeries),
+		shared.Check(c.MaxRuns >= 0, `"max_runs" is %d, must not be negative`, c.MaxRuns),
+		shared.Check(c.InitialZero >= 0, `"initial_zero" is %s, must be 0 (the value at once) or more`, c.InitialZero),
+		shared.Check(c.FirstStepTimeout == 0 || c.FirstStepTimeout >= minDuration,
+			`"first_step_timeout" is %s, must be 0 (never stalled before the first step) or at least %s`, c.FirstStepTimeout, minDuration),
+		shared.Check(c.StallTimeout >= minDuration, `"stall_timeout" is %s, must be at least %s`, c.StallTimeout, minDuration),
+		shared.Check(c.IdleTimeout == 0 || c.IdleTimeout >= minDuration,
+			`"idle_timeout" is %s, must be 0 (an idle GPU is no problem) or at least %s`, c.IdleTimeout, minDuration),
+		shared.Check(instanceLabels.MatchString(c.InstanceLabel),
+			`"instance_label" is %q, must be empty or a letter followed by letters, digits, "_" and ".", at most 128`, c.InstanceLabel),
+		shared.Check(!taken(c.InstanceLabel), `"instance_label" is %q, must not be a label that series have, nor begin with ml or otel`, c.InstanceLabel),
 	}
 	for _, kind := range slices.Sorted(maps.Keys(c.Thresholds)) {
 		if is, of := c.Thresholds[kind], thresholds[kind]; of.most == 0 {
@@ -225,12 +218,10 @@ func (c *Config) Validate() error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Prices.GPUHour)) {
-		if of := c.Prices.GPUHour[name]; !(of >= 0 && of <= maxGPUPrice) {
-			errs = append(errs, fmt.Errorf(`"prices": "gpu_hour" has the price %v for %.40q, must be between 0 and %v`, of, name, float64(maxGPUPrice)))
-		}
-		if strings.TrimSpace(name) == "" || len(name) > maxGPUName {
-			errs = append(errs, fmt.Errorf(`"prices": "gpu_hour" has the name %.40q, must have between 1 and %d bytes`, name, maxGPUName))
-		}
+		of := c.Prices.GPUHour[name]
+		errs = append(errs,
+			shared.Check(of >= 0 && of <= maxGPUPrice, `"prices": "gpu_hour" has the price %v for %.40q, must be between 0 and %v`, of, name, float64(maxGPUPrice)),
+			shared.Check(strings.TrimSpace(name) != "" && len(name) <= maxGPUName, `"prices": "gpu_hour" has the name %.40q, must have between 1 and %d bytes`, name, maxGPUName))
 	}
 	return errors.Join(errs...)
 }

@@ -172,14 +172,9 @@ func (c *Config) Validate() error {
 // checkJaegerURL returns an error if links to the address would not work, or
 // would run a script.
 func checkJaegerURL(address string) error {
-	if address == "" {
-		return nil
-	}
 	u, err := url.Parse(address)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil {
-		return fmt.Errorf(`"jaeger_url" is %.200q, must be an address with http or https and without a password, such as "http://127.0.0.1:16686"`, address)
-	}
-	return nil
+	return shared.Check(address == "" || err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil,
+		`"jaeger_url" is %.200q, must be an address with http or https and without a password, such as "http://127.0.0.1:16686"`, address)
 }
 
 // checkAccess returns an error if the endpoint is missing, or if other machines
@@ -189,10 +184,7 @@ func (c *Config) checkAccess() error {
 	if _, _, err := net.SplitHostPort(endpoint); err != nil && c.NetAddr.Transport != confignet.TransportTypeUnix {
 		return fmt.Errorf(`"endpoint" is %.200q, must be a host and a port, such as %q`, endpoint, defaultEndpoint)
 	}
-	if c.protected() || c.InsecureNoAuth {
-		return nil
-	}
-	return fmt.Errorf(`"endpoint" is %.200q, which other machines can reach: set "auth" to an authentication extension such as basicauth, or an endpoint on the loopback interface such as %q, or permit everybody to read the page with "insecure_no_auth: true"`, endpoint, defaultEndpoint)
+	return shared.Check(c.protected() || c.InsecureNoAuth, `"endpoint" is %.200q, which other machines can reach: set "auth" to an authentication extension such as basicauth, or an endpoint on the loopback interface such as %q, or permit everybody to read the page with "insecure_no_auth: true"`, endpoint, defaultEndpoint)
 }
 
 // protected reports whether nobody on another machine reads the page without

@@ -13,6 +13,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/rate"
 )
 
@@ -72,17 +73,17 @@ type Config struct {
 
 // checkMetric reports everything that is wrong with an entry of metrics.
 func checkMetric(name string, m vocabulary.MetricAlias) []error {
-	var errs []error
-	if !vocabulary.ValidMetricName(name) {
-		errs = append(errs, fmt.Errorf(`"metrics": the key %q is no metric's name, must have a letter or digit and at most %d bytes`, name, vocabulary.MaxMetricName))
+	types := []string{mlattr.TokenTypeInput, mlattr.TokenTypeOutput}
+	errs := []error{
+		shared.Check(vocabulary.ValidMetricName(name),
+			`"metrics": the key %q is no metric's name, must have a letter or digit and at most %d bytes`, name, vocabulary.MaxMetricName),
+		shared.Check(m.TokenType == "" || slices.Contains(types, m.TokenType),
+			`"metrics": %q: "token_type" is %q, must be one of %s`, name, m.TokenType, quoted(types)),
 	}
 	if !slices.Contains(vocabulary.MeasureNames(), m.Measure) {
 		errs = append(errs, fmt.Errorf(`"metrics": %q: "as" is %q, must be one of %s`, name, m.Measure, quoted(vocabulary.MeasureNames())))
 	} else if _, ok := table.MeasureByName[m.Measure].Convert(m.Unit); !ok && m.Unit != "" {
 		errs = append(errs, fmt.Errorf(`"metrics": %q: "unit" is %q, must be one of %s`, name, m.Unit, quoted(vocabulary.UnitsOf(m.Measure))))
-	}
-	if types := []string{mlattr.TokenTypeInput, mlattr.TokenTypeOutput}; m.TokenType != "" && !slices.Contains(types, m.TokenType) {
-		errs = append(errs, fmt.Errorf(`"metrics": %q: "token_type" is %q, must be one of %s`, name, m.TokenType, quoted(types)))
 	}
 	return errs
 }
@@ -90,12 +91,14 @@ func checkMetric(name string, m vocabulary.MetricAlias) []error {
 // Validate reports everything that is wrong with the configuration. The entries of training
 // validate themselves.
 func (c *Config) Validate() error {
-	var errs []error
+	labels, training := len(c.ResourceLabels), len(c.Training)
+	errs := []error{
+		shared.Check(labels <= maxResourceLabels, `"resource_labels": has %d entries, must have at most %d`, labels, maxResourceLabels),
+		shared.Check(training <= maxTraining, `"training": has %d entries, must have at most %d`, training, maxTraining),
+	}
 	for _, name := range c.Vocabularies {
-		if _, ok := vocabulary.ParseSystem(name); !ok {
-			errs = append(errs, fmt.Errorf(`"vocabularies": unknown vocabulary %q, must be one of %s`,
-				name, quoted(vocabulary.SystemNames())))
-		}
+		_, ok := vocabulary.ParseSystem(name)
+		errs = append(errs, shared.Check(ok, `"vocabularies": unknown vocabulary %q, must be one of %s`, name, quoted(vocabulary.SystemNames())))
 	}
 	allowed := vocabulary.Aliasable()
 	for _, source := range sortedKeys(c.Aliases) {
@@ -114,19 +117,10 @@ func (c *Config) Validate() error {
 	}
 	seen := make(map[string]bool)
 	for _, label := range c.ResourceLabels {
-		switch {
-		case strings.TrimSpace(label) == "":
-			errs = append(errs, fmt.Errorf(`"resource_labels": %q is empty, must be an attribute's name`, label))
-		case seen[label]:
-			errs = append(errs, fmt.Errorf(`"resource_labels": %q is listed twice, must be listed once`, label))
-		}
+		errs = append(errs,
+			shared.Check(strings.TrimSpace(label) != "", `"resource_labels": %q is empty, must be an attribute's name`, label),
+			shared.Check(!seen[label], `"resource_labels": %q is listed twice, must be listed once`, label))
 		seen[label] = true
-	}
-	if n := len(c.ResourceLabels); n > maxResourceLabels {
-		errs = append(errs, fmt.Errorf(`"resource_labels": has %d entries, must have at most %d`, n, maxResourceLabels))
-	}
-	if n := len(c.Training); n > maxTraining {
-		errs = append(errs, fmt.Errorf(`"training": has %d entries, must have at most %d`, n, maxTraining))
 	}
 	return errors.Join(errs...)
 }

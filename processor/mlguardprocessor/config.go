@@ -2,11 +2,11 @@ package mlguardprocessor
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"go.opentelemetry.io/collector/config/configoptional"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/bounds"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/identity"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/trust"
@@ -63,22 +63,18 @@ type OutConfig struct {
 
 // Validate returns an error that names the key with an invalid value.
 func (c *OutConfig) Validate() error {
-	if c.WhenRefused != Drop && c.WhenRefused != Refuse {
-		return fmt.Errorf("%q is %q; it must be %q or %q", "when_refused", c.WhenRefused, Drop, Refuse)
-	}
-	return nil
+	return shared.Check(c.WhenRefused == Drop || c.WhenRefused == Refuse, "%q is %q; it must be %q or %q", "when_refused", c.WhenRefused, Drop, Refuse)
 }
 
 // Validate returns an error that names the key with an invalid value. The
 // sections validate themselves.
 func (c *Config) Validate() error {
-	if c.RetryAfter < 0 || c.RetryAfter > time.Hour || c.RetryAfter%time.Second != 0 {
-		return fmt.Errorf("%q is %s; it must be whole seconds between 0s and 1h", "retry_after", c.RetryAfter)
-	}
-	if len(c.TrustedSenders) > 0 && !c.isFirst() {
-		return errors.New(`"trusted_senders" is set beside identities, content or out; it belongs to the first ml_guard of a pipeline, which has none of them`)
-	}
-	return trust.Validate(c.TrustedSenders)
+	return errors.Join(
+		shared.Check(c.RetryAfter >= 0 && c.RetryAfter <= time.Hour && c.RetryAfter%time.Second == 0,
+			"%q is %s; it must be whole seconds between 0s and 1h", "retry_after", c.RetryAfter),
+		shared.Check(len(c.TrustedSenders) == 0 || c.isFirst(),
+			`"trusted_senders" is set beside identities, content or out; it belongs to the first ml_guard of a pipeline, which has none of them`),
+		trust.Validate(c.TrustedSenders))
 }
 
 // isFirst reports whether the processor is meant for the first position of a pipeline,

@@ -2,7 +2,6 @@ package mlsampleprocessor
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"time"
 
@@ -36,12 +35,10 @@ func (c *Config) Validate() error {
 		shared.Between("max_bytes", c.MaxBytes, 1<<20, math.MaxInt64),
 	}
 	for section, of := range map[string][2]float64{"steps": {c.Steps.SlowQuantile, c.Steps.Slow}, "calls": {c.Calls.SlowQuantile, c.Calls.Slow}} {
-		if quantile := of[0]; !(quantile >= 0 && quantile < 1) {
-			all = append(all, fmt.Errorf(`"%s::slow_quantile" is %v; it must be at least 0 and less than 1`, section, quantile))
-		}
-		if times := of[1]; times != 0 && !(times > 1 && times <= maxOneIn) {
-			all = append(all, fmt.Errorf(`"%s::slow" is %v; it must be 0, or more than 1 and at most 1000000`, section, times))
-		}
+		quantile, times := of[0], of[1]
+		all = append(all,
+			shared.Check(quantile >= 0 && quantile < 1, `"%s::slow_quantile" is %v; it must be at least 0 and less than 1`, section, quantile),
+			shared.Check(times == 0 || times > 1 && times <= maxOneIn, `"%s::slow" is %v; it must be 0, or more than 1 and at most 1000000`, section, times))
 	}
 	return errors.Join(all...)
 }

@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/config/confighttp"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/pythoncall"
 )
 
@@ -145,9 +146,20 @@ func createDefaultConfig() component.Config {
 // Validate returns an error for each value that cannot be used, which says what is
 // allowed.
 func (c *Config) Validate() error {
-	var errs []error
-	if c.Directory == "" {
-		errs = append(errs, errors.New(`"directory" is empty: it must be the path of a folder, such as "reproductions"`))
+	endpoint := c.Evidence.Gateway.Endpoint
+	at, err := url.Parse(endpoint)
+	errs := []error{
+		shared.Check(c.Directory != "", `"directory" is empty: it must be the path of a folder, such as "reproductions"`),
+		shared.Check(endpoint == "" || err == nil && at.Host != "" && (at.Scheme == "http" || at.Scheme == "https"),
+			`"evidence::gateway::endpoint" is %q: it must be an address with http or https, such as "https://page.example:8890"`, endpoint),
+		shared.Check(c.SiblingWait == 0 || c.SiblingWait >= time.Millisecond && c.SiblingWait <= maxWait,
+			`"sibling_wait" is %s: it must be 0s, or 1ms to 30m0s`, c.SiblingWait),
+		// More is more than any disk takes.
+		shared.Between("artifacts_per_minute", c.ArtifactsPerMinute, 1, 100_000),
+		shared.Check(c.MinFreeBytes >= 0, `"min_free_bytes" is %v: it must be at least 0`, c.MinFreeBytes),
+		shared.Check(c.Retention.MaxArtifacts >= 0, `"retention::max_artifacts" is %v: it must be at least 0`, c.Retention.MaxArtifacts),
+		shared.Check(c.Retention.MaxBytes >= 0, `"retention::max_bytes" is %v: it must be at least 0`, c.Retention.MaxBytes),
+		shared.Check(c.Retention.MaxAge >= 0, `"retention::max_age" is %v: it must be at least 0s`, c.Retention.MaxAge),
 	}
 	for i, entry := range c.AllowedModules {
 		if err := pythoncall.CheckEntry(entry); err != nil {
@@ -155,31 +167,9 @@ func (c *Config) Validate() error {
 		}
 	}
 	for i, pattern := range c.Evidence.FlightRecorder {
-		if _, err := filepath.Match(pattern, ""); err != nil || !filepath.IsAbs(pattern) {
-			errs = append(errs, fmt.Errorf(`"evidence::flight_recorder[%d]" is %q: it must be a pattern that begins with "/", such as "/tmp/nccl_trace_rank_*"`, i, pattern))
-		}
-	}
-	endpoint := c.Evidence.Gateway.Endpoint
-	if at, err := url.Parse(endpoint); endpoint != "" && (err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https") {
-		errs = append(errs, fmt.Errorf(`"evidence::gateway::endpoint" is %q: it must be an address with http or https, such as "https://page.example:8890"`, endpoint))
-	}
-	for _, bound := range [...]struct {
-		key   string
-		ok    bool
-		value any
-		rule  string
-	}{
-		{"sibling_wait", c.SiblingWait == 0 || c.SiblingWait >= time.Millisecond && c.SiblingWait <= maxWait, c.SiblingWait, "0s, or 1ms to 30m0s"},
-		// More is more than any disk takes.
-		{"artifacts_per_minute", c.ArtifactsPerMinute >= 1 && c.ArtifactsPerMinute <= 100_000, c.ArtifactsPerMinute, "1 to 100000"},
-		{"min_free_bytes", c.MinFreeBytes >= 0, c.MinFreeBytes, "at least 0"},
-		{"retention::max_artifacts", c.Retention.MaxArtifacts >= 0, c.Retention.MaxArtifacts, "at least 0"},
-		{"retention::max_bytes", c.Retention.MaxBytes >= 0, c.Retention.MaxBytes, "at least 0"},
-		{"retention::max_age", c.Retention.MaxAge >= 0, c.Retention.MaxAge, "at least 0s"},
-	} {
-		if !bound.ok {
-			errs = append(errs, fmt.Errorf("%q is %v: it must be %s", bound.key, bound.value, bound.rule))
-		}
+		_, err := filepath.Match(pattern, "")
+		errs = append(errs, shared.Check(err == nil && filepath.IsAbs(pattern),
+			`"evidence::flight_recorder[%d]" is %q: it must be a pattern that begins with "/", such as "/tmp/nccl_trace_rank_*"`, i, pattern))
 	}
 	return errors.Join(errs...)
 }

@@ -57,14 +57,14 @@ func TestBadConfig(t *testing.T) {
 		"repro_gen/bad_limits": {
 			`"sibling_wait" is -1s: it must be 0s, or 1ms to 30m0s`,
 			`"min_free_bytes" is -1`,
-			`"artifacts_per_minute" is 0: it must be 1 to 100000`,
+			`"artifacts_per_minute" is 0; it must be between 1 and 100000`,
 			`"retention::max_artifacts" is -1`, `"retention::max_bytes" is -1`, `"retention::max_age" is -1s: it must be at least 0s`,
 		},
 		"repro_gen/evidence": {
 			`"evidence::flight_recorder[0]" is "dumps/*": it must be a pattern that begins with "/"`, `"evidence::flight_recorder[1]" is "/tmp/["`,
 			`"evidence::gateway::endpoint" is "fleet:8890": it must be an address with http or https`,
 		},
-		"repro_gen/many_artifacts": {`"artifacts_per_minute" is 100001: it must be 1 to 100000`},
+		"repro_gen/many_artifacts": {`"artifacts_per_minute" is 100001; it must be between 1 and 100000`},
 		"repro_gen/no_unit":        {`"sibling_wait" is 10ns: it must be 0s, or 1ms to 30m0s`},
 		"repro_gen/waits_too_long": {`"sibling_wait" is 1h0m0s: it must be 0s, or 1ms to 30m0s`},
 	} {

@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/scraper/scraperhelper"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/recording"
 )
@@ -140,22 +141,18 @@ func createDefaultConfig() component.Config {
 // Validate returns all errors of the configuration, with keys, values and what is
 // allowed.
 func (cfg *Config) Validate() error {
-	var errs []error
-	check := func(holds bool, format string, values ...any) {
-		if !holds {
-			errs = append(errs, fmt.Errorf(format, values...))
-		}
+	errs := []error{
+		shared.Check(cfg.CollectionInterval >= minInterval, `"collection_interval" is %s; it must be at least %s`, cfg.CollectionInterval, minInterval),
+		shared.Check(cfg.InitialDelay >= 0, `"initial_delay" is %s; it must not be negative`, cfg.InitialDelay),
+		shared.Check(cfg.Timeout >= 0 && cfg.Timeout <= cfg.CollectionInterval, `"timeout" is %s; it must be between 0 and "collection_interval", %s`, cfg.Timeout, cfg.CollectionInterval),
+		shared.Check(slices.Contains([]Source{SourceAuto, SourceNVML, SourceReplay}, cfg.Source), `"source" is %q; allowed are %q, %q and %q`, cfg.Source, SourceAuto, SourceNVML, SourceReplay),
+		shared.Check(!cfg.KernelLog.Enabled || filepath.IsAbs(cfg.KernelLog.Path), `"kernel_log::path" is %q; it must be an absolute path`, cfg.KernelLog.Path),
+		shared.Check(cfg.RootPath == "" || filepath.IsAbs(cfg.RootPath), `"root_path" is %q; it must be an absolute path, or empty`, cfg.RootPath),
 	}
-	check(cfg.CollectionInterval >= minInterval, `"collection_interval" is %s; it must be at least %s`, cfg.CollectionInterval, minInterval)
-	check(cfg.InitialDelay >= 0, `"initial_delay" is %s; it must not be negative`, cfg.InitialDelay)
-	check(cfg.Timeout >= 0 && cfg.Timeout <= cfg.CollectionInterval, `"timeout" is %s; it must be between 0 and "collection_interval", %s`, cfg.Timeout, cfg.CollectionInterval)
-	check(slices.Contains([]Source{SourceAuto, SourceNVML, SourceReplay}, cfg.Source), `"source" is %q; allowed are %q, %q and %q`, cfg.Source, SourceAuto, SourceNVML, SourceReplay)
-	check(!cfg.KernelLog.Enabled || filepath.IsAbs(cfg.KernelLog.Path), `"kernel_log::path" is %q; it must be an absolute path`, cfg.KernelLog.Path)
 	if cfg.Source == SourceReplay { // so that the validate command reports the errors of a recording
 		_, err := cfg.loadReplay()
 		errs = append(errs, err)
 	}
-	check(cfg.RootPath == "" || filepath.IsAbs(cfg.RootPath), `"root_path" is %q; it must be an absolute path, or empty`, cfg.RootPath)
 	return errors.Join(errs...)
 }
 

@@ -2,7 +2,6 @@ package ncclreceiver
 
 import (
 	"errors"
-	"fmt"
 	"net"
 	"path/filepath"
 	"strconv"
@@ -77,19 +76,17 @@ func createDefaultConfig() component.Config {
 // Validate returns all errors of the configuration, with keys, values and what is
 // allowed.
 func (cfg *Config) Validate() error {
-	var errs []error
 	host, port, err := net.SplitHostPort(cfg.Endpoint)
-	if number, _ := strconv.ParseUint(port, 10, 16); err != nil || host == "" || number == 0 {
-		errs = append(errs, fmt.Errorf(`"endpoint" is %q; it must be host:port, such as %s`, cfg.Endpoint, defaultEndpoint))
+	number, _ := strconv.ParseUint(port, 10, 16)
+	errs := []error{
+		shared.Check(err == nil && host != "" && number > 0, `"endpoint" is %q; it must be host:port, such as %s`, cfg.Endpoint, defaultEndpoint),
+		shared.Between("collection_interval", cfg.CollectionInterval, minCollectionInterval, maxCollectionInterval),
+		shared.Check(cfg.RootPath == "" || filepath.IsAbs(cfg.RootPath), `"root_path" is %q; it must be an absolute path, or empty`, cfg.RootPath),
 	}
-	errs = append(errs, shared.Between("collection_interval", cfg.CollectionInterval, minCollectionInterval, maxCollectionInterval))
 	for _, pattern := range cfg.FlightRecorder {
-		if _, err := filepath.Match(pattern, ""); err != nil || !filepath.IsAbs(pattern) {
-			errs = append(errs, fmt.Errorf(`"flight_recorder" has %q; it must be an absolute path, in which *, ? and [] stand for other characters`, pattern))
-		}
-	}
-	if cfg.RootPath != "" && !filepath.IsAbs(cfg.RootPath) {
-		errs = append(errs, fmt.Errorf(`"root_path" is %q; it must be an absolute path, or empty`, cfg.RootPath))
+		_, err := filepath.Match(pattern, "")
+		errs = append(errs, shared.Check(err == nil && filepath.IsAbs(pattern),
+			`"flight_recorder" has %q; it must be an absolute path, in which *, ? and [] stand for other characters`, pattern))
 	}
 	return errors.Join(errs...)
 }

@@ -2,12 +2,12 @@ package rate
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"strings"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 // Training describes the optimizer steps of training jobs.
@@ -51,24 +51,16 @@ const (
 
 // Validate reports everything that is wrong with the entry.
 func (c *TrainingConfig) Validate() error {
-	var errs []error
-	if strings.TrimSpace(c.Service) == "" {
-		errs = append(errs, fmt.Errorf(`"service" is %q, must be a service's name`, c.Service))
-	}
-	if c.Per != "" && c.Per != perRank && c.Per != perJob {
-		errs = append(errs, fmt.Errorf(`"per" is %q, must be one of %q, %q`, c.Per, perRank, perJob))
+	errs := []error{
+		shared.Check(strings.TrimSpace(c.Service) != "", `"service" is %q, must be a service's name`, c.Service),
+		shared.Check(c.Per == "" || c.Per == perRank || c.Per == perJob, `"per" is %q, must be one of %q, %q`, c.Per, perRank, perJob),
 	}
 	known := false
 	for _, number := range c.numbers() {
 		known = known || number.value != 0
-		if !(number.value >= 0) || math.IsInf(number.value, 0) {
-			errs = append(errs, fmt.Errorf(`%q is %v, must be a number from 0`, number.key, number.value))
-		}
+		errs = append(errs, shared.Check(number.value >= 0 && !math.IsInf(number.value, 0), `%q is %v, must be a number from 0`, number.key, number.value))
 	}
-	if !known {
-		errs = append(errs, errors.New(`must have one of "tokens_per_step", "samples_per_step", "flops_per_token"`))
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, shared.Check(known, `must have one of "tokens_per_step", "samples_per_step", "flops_per_token"`))...)
 }
 
 // stepNumber is one of an entry's numbers.
