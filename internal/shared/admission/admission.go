@@ -126,11 +126,16 @@ func (r *Replaced) In(td ptrace.Traces) ptrace.Traces {
 // nothing, and ml_metrics marks the others. The identity, a hash of them, keeps the spans of
 // two ranks from being counted as those of one.
 func Hide(attrs pcommon.Map, identity int64) {
-	for _, key := range [...]string{mlattr.TrainingRunID, mlattr.JobID, mlattr.HostName} {
+	HideKeys(attrs, mlattr.TrainingRunID, mlattr.JobID, mlattr.HostName)
+	attrs.PutStr(mlattr.RunID, mlattr.Other)
+	attrs.PutInt(mlattr.Identity, identity)
+}
+
+// HideKeys replaces the values of existing keys.
+func HideKeys(attrs pcommon.Map, keys ...string) {
+	for _, key := range keys {
 		if v, ok := attrs.Get(key); ok {
 			v.SetStr(mlattr.Other)
 		}
 	}
-	attrs.PutStr(mlattr.RunID, mlattr.Other)
-	attrs.PutInt(mlattr.Identity, identity)
 }

@@ -202,13 +202,6 @@ func (f *Fleet) Newest(resource streams.Resource) (newest time.Time) {
 	return newest
 }
 
-// Services returns the number of services that are remembered, at most 1024.
-func (f *Fleet) Services() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return len(f.services)
-}
-
 // Settle forgets services and ends tasks, and adds the error ratios of all services to
 // the store. A service without spans for longer than expiration has none, and no problems;
 // 0 is forever.

@@ -37,7 +37,7 @@ func TestForgottenServicesAreNotKept(t *testing.T) {
 	f.Each(func(*Service) { seen++ })
 	assert.Equal(t, 3, seen)
 	f.Settle(store, time.Hour, now.Add(25*time.Hour))
-	assert.Zero(t, f.Services())
+	assert.Empty(t, f.services)
 	f.Each(func(*Service) { t.Error("a service is left") })
 }
 

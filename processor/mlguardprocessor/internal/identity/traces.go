@@ -119,13 +119,13 @@ func (p *tracesPass) readResource() {
 	p.program, p.whole, p.last, p.lastRun = program, refused != kindService, 0, 0
 	if refused != kindCount {
 		p.counts[refused] += spans
-		hideKeys(p.writable(), mlattr.ServiceInstanceID)
+		admission.HideKeys(p.writable(), mlattr.ServiceInstanceID)
 		p.writable().PutBool(mlattr.Overflow, true)
 	}
 	run, rank := p.runOf(s)
 	if !p.whole {
 		attrs := p.writable()
-		hideKeys(attrs, mlattr.ServiceName, mlattr.RunID, mlattr.TrainingRunID, mlattr.JobID, mlattr.HostName)
+		admission.HideKeys(attrs, mlattr.ServiceName, mlattr.RunID, mlattr.TrainingRunID, mlattr.JobID, mlattr.HostName)
 		attrs.Remove(mlattr.ServiceNamespace)
 		attrs.PutInt(mlattr.Identity, int64(cmp.Or(rank, mix(s.namespace, s.service)))) // #nosec G115 -- a hash
 		if run != 0 {
@@ -301,15 +301,6 @@ func (p *tracesPass) bytes() uint32 {
 		line += labelBytes + len(key) + textBytes(v)
 	}
 	return sizeOf(linesOfCombination * (lineBytes + line))
-}
-
-// hideKeys replaces the values of existing keys.
-func hideKeys(attrs pcommon.Map, keys ...string) {
-	for _, key := range keys {
-		if v, ok := attrs.Get(key); ok {
-			v.SetStr(mlattr.Other)
-		}
-	}
 }
 
 // count returns the number of spans of the present resource.

@@ -33,23 +33,17 @@ func errorOf(span ptrace.Span) failure.Error {
 	if e.Type == "" && e.Message == "" {
 		e = exceptionOf(span.Attributes())
 	}
-	if e.Type == "" {
-		e.Type = snapshot.Text(attr.Text(span.Attributes(), typeKeys...), snapshot.MaxValue)
-	}
+	e.Type = cmp.Or(e.Type, snapshot.Text(attr.Text(span.Attributes(), typeKeys...), snapshot.MaxValue))
 	if e.Type == mlattr.Other {
 		e.Type = ""
 	}
-	if e.Message == "" {
-		e.Message = snapshot.Text(attr.Text(span.Attributes(), messageKeys...), snapshot.MaxValue)
-	}
+	e.Message = cmp.Or(e.Message, snapshot.Text(attr.Text(span.Attributes(), messageKeys...), snapshot.MaxValue))
 	if e.Type == "" && e.Message == "" && e.Stack == "" {
 		if printed, ok := exception.Printed(span.Attributes()); ok {
 			return finish(printed)
 		}
 	}
-	if e.Message == "" {
-		e.Message = snapshot.Text(span.Status().Message(), snapshot.MaxValue)
-	}
+	e.Message = cmp.Or(e.Message, snapshot.Text(span.Status().Message(), snapshot.MaxValue))
 	return finish(exception.Unwrap(e))
 }
 

@@ -3,6 +3,7 @@
 package amdsource
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -152,11 +153,7 @@ func identify(sys *hoststate.Sys, address string, n *node) device.Identity {
 		ID: address, Vendor: device.AMD, PCIBusID: address, Architecture: n.architecture,
 		Name: sys.Text(folder + "product_name"), Serial: sys.Text(folder + "serial_number"), VBIOS: sys.Text(folder + "vbios_version"),
 	}
-	unique := sys.Text(folder + "unique_id")
-	if unique == "" {
-		unique = n.unique
-	}
-	if unique != "" {
+	if unique := cmp.Or(sys.Text(folder+"unique_id"), n.unique); unique != "" {
 		identity.ID = "GPU-" + unique
 	}
 	identity.NUMANode = device.NUMANodeOf(sys.Text(folder + "numa_node"))
