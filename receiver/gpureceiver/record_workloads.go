@@ -126,12 +126,9 @@ func addKnown(to *device.Number, number device.Number) {
 // addOwner adds a pod that holds the GPU, with 0 bytes of memory, unless one of its
 // processes was added.
 func (g *groups) addOwner(pod workload.Pod) {
-	for i := range g.sums {
-		if g.sums[i].workload.Pod == pod {
-			return
-		}
+	if !slices.ContainsFunc(g.sums, func(sum groupSum) bool { return sum.workload.Pod == pod }) {
+		addKnown(&g.of(workload.Workload{Pod: pod}).memory, device.Read(0))
 	}
-	addKnown(&g.of(workload.Workload{Pod: pod}).memory, device.Read(0))
 }
 
 // of returns the sum of a workload. It is valid until the next call.

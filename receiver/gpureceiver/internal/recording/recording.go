@@ -13,6 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 )
@@ -200,15 +201,16 @@ func defaultDuration(frames []Frame) time.Duration {
 }
 
 func (r *Recording) check() error {
-	var errs problems
-	errs.unless(r.Version == FormatVersion, `"version" is %d; allowed is %d`, r.Version, FormatVersion)
-	errs.unless(r.Origin != "", `"origin" is missing; it says where the values come from`)
-	errs.unless(r.HostName != "", `"host_name" is missing`)
-	errs.unless(len(r.Frames) > 0, `"frames" has no entry; allowed are 1 to %d`, MaxFrames)
-	if len(errs) > 0 {
-		return errors.Join(errs...)
+	errs := []error{
+		shared.Check(r.Version == FormatVersion, `"version" is %d; allowed is %d`, r.Version, FormatVersion),
+		shared.Check(r.Origin != "", `"origin" is missing; it says where the values come from`),
+		shared.Check(r.HostName != "", `"host_name" is missing`),
+		shared.Check(len(r.Frames) > 0, `"frames" has no entry; allowed are 1 to %d`, MaxFrames),
 	}
-	known := r.checkGPUs(&errs)
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	known, errs := r.checkGPUs()
 	errs = append(errs, r.checkTimes())
 	for i := range r.Frames {
 		if err := r.Frames[i].check(known, fmt.Sprintf("frames[%d]", i)); err != nil {
@@ -219,33 +221,26 @@ func (r *Recording) check() error {
 	return errors.Join(errs...)
 }
 
-// problems are the errors of a recording.
-type problems []error
-
-func (p *problems) unless(holds bool, format string, values ...any) {
-	if !holds {
-		*p = append(*p, fmt.Errorf(format, values...))
-	}
-}
-
-// checkGPUs returns the GPUs that frames may contain.
-func (r *Recording) checkGPUs(errs *problems) map[string]*GPU {
-	*errs = append(*errs, distinct(r.GPUs, "gpus", func(gpu *GPU) string { return gpu.ID }))
-	known := make(map[string]*GPU, len(r.GPUs))
+// checkGPUs returns the GPUs that frames may contain, and what is wrong with them.
+func (r *Recording) checkGPUs() (known map[string]*GPU, errs []error) {
+	errs = append(errs, distinct(r.GPUs, "gpus", func(gpu *GPU) string { return gpu.ID }))
+	known = make(map[string]*GPU, len(r.GPUs))
 	for i := range r.GPUs {
 		gpu := &r.GPUs[i]
-		errs.unless(gpu.ID != "", `"gpus[%d]::uuid" is missing`, i)
-		errs.unless(gpu.Index >= 0, `"gpus[%d]::index" is %d; allowed is at least 0`, i, gpu.Index)
-		*errs = append(*errs, distinct(gpu.Processes, fmt.Sprintf("gpus[%d]::processes", i), func(p *Process) uint32 { return p.PID }))
+		errs = append(errs,
+			shared.Check(gpu.ID != "", `"gpus[%d]::uuid" is missing`, i),
+			shared.Check(gpu.Index >= 0, `"gpus[%d]::index" is %d; allowed is at least 0`, i, gpu.Index),
+			distinct(gpu.Processes, fmt.Sprintf("gpus[%d]::processes", i), func(p *Process) uint32 { return p.PID }))
 		known[gpu.ID] = gpu
 	}
 	for i := range r.GPUs {
 		if mig := r.GPUs[i].MIG; mig != nil {
 			parent := known[mig.Parent]
-			errs.unless(parent != nil && parent.MIG == nil, `"gpus[%d]::mig::parent" is %q; allowed is the "uuid" of a whole GPU of the recording`, i, mig.Parent)
+			errs = append(errs, shared.Check(parent != nil && parent.MIG == nil,
+				`"gpus[%d]::mig::parent" is %q; allowed is the "uuid" of a whole GPU of the recording`, i, mig.Parent))
 		}
 	}
-	return known
+	return known, errs
 }
 
 // checkTimes checks the order of the frames. The bound keeps sums of durations
