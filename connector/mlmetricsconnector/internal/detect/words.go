@@ -11,6 +11,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/runs"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // maxNamed limits the ranks, hosts and GPUs that evidence names.
@@ -84,13 +85,9 @@ func quantity(n int, one, many string) string {
 
 // listed returns the first values as text.
 func listed[T any](all []T) string {
-	names := make([]string, 0, maxNamed+1)
-	for i, one := range all {
-		if i == maxNamed {
-			names = append(names, "…")
-			break
-		}
-		names = append(names, fmt.Sprint(one))
+	names := mlattr.Mapped(all[:min(len(all), maxNamed)], func(one T) string { return fmt.Sprint(one) })
+	if len(all) > maxNamed {
+		names = append(names, "…")
 	}
 	return strings.Join(names, ", ")
 }
