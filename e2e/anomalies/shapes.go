@@ -53,7 +53,7 @@ const stepPart = "step"
 type shaped struct {
 	w       *world
 	id      string
-	host    string
+	hosts   []string
 	ranks   int
 	world   int
 	number  int
@@ -71,14 +71,16 @@ type shaped struct {
 // shape is a kind of training.
 type shape struct {
 	name string
-	// ranks is their number, 2 if it is 0, and days for how long each run lives, 1 if it
-	// is 0.
-	ranks int
+	// ranks is their number, 2 if it is 0, and hosts how many they are on, 1 if it is 0.
+	ranks, hosts int
 	// make returns what comes next of a run, again and again.
 	make func(r *shaped) func() []part
 	// kind is what is found after plantedAfter, "" where nothing is wrong.
 	kind string
+	// days is for how long each run lives, 1 if it is 0.
 	days float64
+	// names is what the evidence says of it.
+	names string
 	// missed says why fewer are found, and what the client would have to send, "" if most are.
 	missed string
 	// may are kinds that are reported rightly, or for want of what the client would have
@@ -88,10 +90,13 @@ type shape struct {
 
 // trainShape adds a run of a shape.
 func (w *world) trainShape(s *shape, number int) {
-	r := &shaped{w: w, number: number, ranks: cmp.Or(s.ranks, 2), id: fmt.Sprintf("shape-%d", number), host: fmt.Sprintf("sh-%03d", number), pid: 100}
+	r := &shaped{w: w, number: number, ranks: cmp.Or(s.ranks, 2), id: fmt.Sprintf("shape-%d", number), pid: 100}
 	r.world = r.ranks
 	r.random = w.stream(r.id)
-	r.places = w.addHost(r.host, r.ranks)
+	for i := range max(s.hosts, 1) {
+		r.hosts = append(r.hosts, fmt.Sprintf("sh-%03d", number)+strings.Repeat("b", i))
+		r.places = append(r.places, w.addHost(r.hosts[i], r.ranks/max(s.hosts, 1))...)
+	}
 	r.hold()
 	r.next = s.make(r)
 	w.in(spread(r.random, 10*time.Minute), r.proceed)
@@ -104,6 +109,9 @@ func (r *shaped) hold() {
 			fleet.Attr{Key: "service.name", Value: "shaped"}))
 	}
 }
+
+// host returns the host of a rank.
+func (r *shaped) host(rank int) string { return r.hosts[rank*len(r.hosts)/r.ranks] }
 
 // stop ends the processes.
 func (r *shaped) stop() {
@@ -172,7 +180,7 @@ func (r *shaped) end(p *part) {
 		attrs := rs.Resource().Attributes()
 		attrs.PutStr("service.name", "shaped")
 		attrs.PutStr(mlattr.RunID, r.id)
-		attrs.PutStr("host.name", r.host)
+		attrs.PutStr("host.name", r.host(rank))
 		attrs.PutInt(mlattr.RankGlobal, int64(rank))
 		attrs.PutInt(mlattr.WorldSize, int64(r.world))
 		if r.pid > 0 {
@@ -200,7 +208,7 @@ func (r *shaped) end(p *part) {
 				_ = last.Attributes().PutEmpty(key).FromRaw(value)
 			}
 		}
-		r.w.send(r.host, scenario.Batch{Signal: sentlog.SignalTraces, Traces: td})
+		r.w.send(r.host(rank), scenario.Batch{Signal: sentlog.SignalTraces, Traces: td})
 	}
 }
 
@@ -457,7 +465,7 @@ func (s *shape) live(ctx context.Context, seed int64, runs int) (*shapeRow, erro
 	row := &shapeRow{name: s.name, missed: s.missed, runs: runs, lived: time.Since(began)}
 	known := make(map[string]bool)
 	for _, seen := range w.collector.reported() {
-		if s.kind == seen.kind && seen.detected.After(began.Add(plantedAfter)) {
+		if s.kind == seen.kind && seen.detected.After(began.Add(plantedAfter)) && strings.Contains(seen.evidence, s.names) {
 			row.find(known, cmp.Or(seen.run, strings.Replace(seen.host, "sh-0", "shape-", 1)), seen.detected.Sub(began.Add(plantedAfter)))
 		} else {
 			row.add(seen)
@@ -562,8 +570,7 @@ var plantedShapes = []shape{
 			return []part{r.step(6)}
 		}
 	}},
-	{name: "one host of two is slow in each tenth step: twice as long", ranks: 4, kind: mlattr.ProblemSlow, days: 0.4, missed: "Medians of blocks of 10 or 20 steps " +
-		"do not see it; their means would also see checkpoints and stalls that have no span. The 0.95 quantile of `ml_step_duration_seconds` shows it.", make: then(plantedAfter, steps(6), func(r *shaped) func() []part {
+	{name: "one host of two is slow in each tenth step: twice as long", ranks: 4, hosts: 2, kind: mlattr.ProblemSlow, days: 0.4, names: "b: in ", make: then(plantedAfter, steps(6), func(r *shaped) func() []part {
 		return func() []part {
 			if r.steps%10 != 0 {
 				return []part{r.step(6)}
@@ -578,8 +585,8 @@ var plantedShapes = []shape{
 			return []part{p}
 		}
 	})},
-	{name: "gradient norm: NaN from then on, losses stay", kind: mlattr.ProblemNonfinite, days: 0.3, missed: noGradients, make: gradients(func(float64) float64 { return math.NaN() })},
-	{name: "gradient norm: ten times as high, losses stay", kind: mlattr.ProblemLossSpike, days: 0.3, missed: noGradients, make: gradients(func(norm float64) float64 { return 10 * norm })},
+	{name: "gradient norm: NaN from then on, losses stay", kind: mlattr.ProblemLossDiverged, days: 0.3, names: "norms of the gradient", make: gradients(func(float64) float64 { return math.NaN() })},
+	{name: "gradient norm: ten times as high, losses stay", kind: mlattr.ProblemLossSpike, days: 0.3, names: "norm of the gradient", make: gradients(func(norm float64) float64 { return 10 * norm })},
 	{name: "hang at the start, no GPU is read", kind: mlattr.ProblemLooksHung, days: 0.3, missed: "A program that has sent one span may as well have ended. " +
 		"The receiver `gpu` on the host says that it still holds a GPU: then it is found.", make: func(r *shaped) func() []part {
 		r.stop()
@@ -599,8 +606,6 @@ var plantedShapes = []shape{
 	})},
 }
 
-const noGradients = "The norm of the gradient is passed on as a metric, and nothing judges it. Send the loss of each step: what becomes of it is found."
-
 // gradients has steps with the norm of the gradient, changed after some hours.
 func gradients(change func(norm float64) float64) func(*shaped) func() []part {
 	with := func(change func(float64) float64) func(r *shaped) func() []part {
@@ -608,7 +613,7 @@ func gradients(change func(norm float64) float64) func(*shaped) func() []part {
 			return func() []part {
 				p := r.step(5)
 				p.loss = func(rank int) float64 { return usualLoss(r, rank) }
-				p.attrs = map[string]any{"ml.gradient.norm": change(0.8 * math.Exp(0.2*r.random.NormFloat64()))}
+				p.attrs = map[string]any{mlattr.GradientNorm: change(0.8 * math.Exp(0.2*r.random.NormFloat64()))}
 				return []part{p}
 			}
 		}

@@ -83,6 +83,8 @@ const (
 	GPUShared = "ml.gpu.shared"
 	// GPUUUID is the UUID of the one GPU that a process uses, with or without "GPU-".
 	GPUUUID = "ml.gpu.uuid"
+	// GradientNorm is the norm of the gradient of a step, before it is clipped.
+	GradientNorm = "ml.gradient.norm"
 	// JobBatchSize is the number of samples of all ranks in one optimizer step.
 	JobBatchSize = "ml.job.batch_size"
 	// JobID is the scheduler's job id, without sentinels such as 0.

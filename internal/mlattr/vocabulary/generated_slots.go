@@ -80,128 +80,130 @@ const (
 	SlotGPUShared Slot = 37
 	// SlotGPUUUID is that of mlattr.GPUUUID.
 	SlotGPUUUID Slot = 38
+	// SlotGradientNorm is that of mlattr.GradientNorm.
+	SlotGradientNorm Slot = 39
 	// SlotJobBatchSize is that of mlattr.JobBatchSize.
-	SlotJobBatchSize Slot = 39
+	SlotJobBatchSize Slot = 40
 	// SlotJobID is that of mlattr.JobID.
-	SlotJobID Slot = 40
+	SlotJobID Slot = 41
 	// SlotJobName is that of mlattr.JobName.
-	SlotJobName Slot = 41
+	SlotJobName Slot = 42
 	// SlotJobTokensPerStep is that of mlattr.JobTokensPerStep.
-	SlotJobTokensPerStep Slot = 42
+	SlotJobTokensPerStep Slot = 43
 	// SlotJobTokensBasis is that of mlattr.JobTokensBasis.
-	SlotJobTokensBasis Slot = 43
+	SlotJobTokensBasis Slot = 44
 	// SlotKubernetesJob is that of mlattr.KubernetesJob.
-	SlotKubernetesJob Slot = 44
+	SlotKubernetesJob Slot = 45
 	// SlotLabelConflict is that of mlattr.LabelConflict.
-	SlotLabelConflict Slot = 45
+	SlotLabelConflict Slot = 46
 	// SlotLatency is that of mlattr.Latency.
-	SlotLatency Slot = 46
+	SlotLatency Slot = 47
 	// SlotDecodeTime is that of mlattr.DecodeTime.
-	SlotDecodeTime Slot = 47
+	SlotDecodeTime Slot = 48
 	// SlotPrefillTime is that of mlattr.PrefillTime.
-	SlotPrefillTime Slot = 48
+	SlotPrefillTime Slot = 49
 	// SlotLearningRate is that of mlattr.LearningRate.
-	SlotLearningRate Slot = 49
+	SlotLearningRate Slot = 50
 	// SlotLibrary is that of mlattr.Library.
-	SlotLibrary Slot = 50
+	SlotLibrary Slot = 51
 	// SlotLoss is that of mlattr.Loss.
-	SlotLoss Slot = 51
+	SlotLoss Slot = 52
 	// SlotLossScope is that of mlattr.LossScope.
-	SlotLossScope Slot = 52
+	SlotLossScope Slot = 53
 	// SlotMicrobatchCount is that of mlattr.MicrobatchCount.
-	SlotMicrobatchCount Slot = 53
+	SlotMicrobatchCount Slot = 54
 	// SlotOperation is that of mlattr.Operation.
-	SlotOperation Slot = 54
+	SlotOperation Slot = 55
 	// SlotPhase is that of mlattr.Phase.
-	SlotPhase Slot = 55
+	SlotPhase Slot = 56
 	// SlotQueueTime is that of mlattr.QueueTime.
-	SlotQueueTime Slot = 56
+	SlotQueueTime Slot = 57
 	// SlotRankGlobal is that of mlattr.RankGlobal.
-	SlotRankGlobal Slot = 57
+	SlotRankGlobal Slot = 58
 	// SlotRankLocal is that of mlattr.RankLocal.
-	SlotRankLocal Slot = 58
+	SlotRankLocal Slot = 59
 	// SlotRankPipeline is that of mlattr.RankPipeline.
-	SlotRankPipeline Slot = 59
+	SlotRankPipeline Slot = 60
 	// SlotRequestCounted is that of mlattr.RequestCounted.
-	SlotRequestCounted Slot = 60
+	SlotRequestCounted Slot = 61
 	// SlotRequestID is that of mlattr.RequestID.
-	SlotRequestID Slot = 61
+	SlotRequestID Slot = 62
 	// SlotRole is that of mlattr.Role.
-	SlotRole Slot = 62
+	SlotRole Slot = 63
 	// SlotRunAttempt is that of mlattr.RunAttempt.
-	SlotRunAttempt Slot = 63
+	SlotRunAttempt Slot = 64
 	// SlotRunID is that of mlattr.RunID.
-	SlotRunID Slot = 64
+	SlotRunID Slot = 65
 	// SlotRunInferred is that of mlattr.RunInferred.
-	SlotRunInferred Slot = 65
+	SlotRunInferred Slot = 66
 	// SlotSampleKeep is that of mlattr.SampleKeep.
-	SlotSampleKeep Slot = 66
+	SlotSampleKeep Slot = 67
 	// SlotSamplesPerSecond is that of mlattr.SamplesPerSecond.
-	SlotSamplesPerSecond Slot = 67
+	SlotSamplesPerSecond Slot = 68
 	// SlotSamplesBasis is that of mlattr.SamplesBasis.
-	SlotSamplesBasis Slot = 68
+	SlotSamplesBasis Slot = 69
 	// SlotSamplesPerStep is that of mlattr.SamplesPerStep.
-	SlotSamplesPerStep Slot = 69
+	SlotSamplesPerStep Slot = 70
 	// SlotSamplingSessionID is that of mlattr.SamplingSessionID.
-	SlotSamplingSessionID Slot = 70
+	SlotSamplingSessionID Slot = 71
 	// SlotSequenceLength is that of mlattr.SequenceLength.
-	SlotSequenceLength Slot = 71
+	SlotSequenceLength Slot = 72
 	// SlotSessionID is that of mlattr.SessionID.
-	SlotSessionID Slot = 72
+	SlotSessionID Slot = 73
 	// SlotSide is that of mlattr.Side.
-	SlotSide Slot = 73
+	SlotSide Slot = 74
 	// SlotStep is that of mlattr.Step.
-	SlotStep Slot = 74
+	SlotStep Slot = 75
 	// SlotThroughputBasis is that of mlattr.ThroughputBasis.
-	SlotThroughputBasis Slot = 75
+	SlotThroughputBasis Slot = 76
 	// SlotThroughputScope is that of mlattr.ThroughputScope.
-	SlotThroughputScope Slot = 76
+	SlotThroughputScope Slot = 77
 	// SlotTokensEstimated is that of mlattr.TokensEstimated.
-	SlotTokensEstimated Slot = 77
+	SlotTokensEstimated Slot = 78
 	// SlotTotalTokens is that of mlattr.TotalTokens.
-	SlotTotalTokens Slot = 78
+	SlotTotalTokens Slot = 79
 	// SlotTokensPerSecond is that of mlattr.TokensPerSecond.
-	SlotTokensPerSecond Slot = 79
+	SlotTokensPerSecond Slot = 80
 	// SlotDecodePerSecond is that of mlattr.DecodePerSecond.
-	SlotDecodePerSecond Slot = 80
+	SlotDecodePerSecond Slot = 81
 	// SlotSequencePerSecond is that of mlattr.SequencePerSecond.
-	SlotSequencePerSecond Slot = 81
+	SlotSequencePerSecond Slot = 82
 	// SlotPrefillPerSecond is that of mlattr.PrefillPerSecond.
-	SlotPrefillPerSecond Slot = 82
+	SlotPrefillPerSecond Slot = 83
 	// SlotTokensPerStep is that of mlattr.TokensPerStep.
-	SlotTokensPerStep Slot = 83
+	SlotTokensPerStep Slot = 84
 	// SlotTrainingRunID is that of mlattr.TrainingRunID.
-	SlotTrainingRunID Slot = 84
+	SlotTrainingRunID Slot = 85
 	// SlotUsageCost is that of mlattr.UsageCost.
-	SlotUsageCost Slot = 85
+	SlotUsageCost Slot = 86
 	// SlotUsageCounted is that of mlattr.UsageCounted.
-	SlotUsageCounted Slot = 86
+	SlotUsageCounted Slot = 87
 	// SlotUsageCurrency is that of mlattr.UsageCurrency.
-	SlotUsageCurrency Slot = 87
+	SlotUsageCurrency Slot = 88
 	// SlotUsageEvidence is that of mlattr.UsageEvidence.
-	SlotUsageEvidence Slot = 88
+	SlotUsageEvidence Slot = 89
 	// SlotUsageInputCost is that of mlattr.UsageInputCost.
-	SlotUsageInputCost Slot = 89
+	SlotUsageInputCost Slot = 90
 	// SlotUsageInputTokens is that of mlattr.UsageInputTokens.
-	SlotUsageInputTokens Slot = 90
+	SlotUsageInputTokens Slot = 91
 	// SlotUsageOutputCost is that of mlattr.UsageOutputCost.
-	SlotUsageOutputCost Slot = 91
+	SlotUsageOutputCost Slot = 92
 	// SlotUsageOutputTokens is that of mlattr.UsageOutputTokens.
-	SlotUsageOutputTokens Slot = 92
+	SlotUsageOutputTokens Slot = 93
 	// SlotUser is that of mlattr.User.
-	SlotUser Slot = 93
+	SlotUser Slot = 94
 	// SlotValLoss is that of mlattr.ValLoss.
-	SlotValLoss Slot = 94
+	SlotValLoss Slot = 95
 	// SlotValMetric is that of mlattr.ValMetric.
-	SlotValMetric Slot = 95
+	SlotValMetric Slot = 96
 	// SlotWorldSize is that of mlattr.WorldSize.
-	SlotWorldSize Slot = 96
+	SlotWorldSize Slot = 97
 	// SlotOverflow is that of mlattr.Overflow.
-	SlotOverflow Slot = 97
+	SlotOverflow Slot = 98
 	// SlotRPCMethod is that of mlattr.RPCMethod.
-	SlotRPCMethod Slot = 98
+	SlotRPCMethod Slot = 99
 	// SlotServiceName is that of mlattr.ServiceName.
-	SlotServiceName Slot = 99
+	SlotServiceName Slot = 100
 	// SlotServiceNamespace is that of mlattr.ServiceNamespace.
-	SlotServiceNamespace Slot = 100
+	SlotServiceNamespace Slot = 101
 )

@@ -42,6 +42,7 @@ var canonical = []Attribute{{Name: "error.type", Constant: "ErrorType", Doc: "is
 	{Name: "ml.gpu.join", Constant: "GPUJoin", Doc: "names the rule that joined a GPU's workload to a run.", Kind: 1, Derived: true},
 	{Name: "ml.gpu.shared", Constant: "GPUShared", Doc: "is true on the workloads of a GPU that several runs use.", Kind: 8, Derived: true},
 	{Name: "ml.gpu.uuid", Constant: "GPUUUID", Doc: "is the UUID of the one GPU that a process uses, with or without \"GPU-\".", Kind: 3, OnlyRead: true},
+	{Name: "ml.gradient.norm", Constant: "GradientNorm", Doc: "is the norm of the gradient of a step, before it is clipped.", Kind: 7},
 	{Name: "ml.job.batch_size", Constant: "JobBatchSize", Doc: "is the number of samples of all ranks in one optimizer step.", Kind: 6, Unit: "{sample}", OnlyRead: true},
 	{Name: "ml.job.id", Constant: "JobID", Doc: "is the scheduler's job id, without sentinels such as 0.", Kind: 4},
 	{Name: "ml.job.name", Constant: "JobName", Doc: "is the scheduler's job name.", Kind: 1},

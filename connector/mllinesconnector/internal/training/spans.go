@@ -63,17 +63,13 @@ func writeFailure(f *failure.Failure, s ptrace.Span) {
 	mlattr.PutText(event.Attributes(), "exception.stacktrace", f.Stack)
 }
 
-// gradientNorm is the attribute of the norm of the gradient of a step, which nothing reads
-// but people.
-const gradientNorm = "ml.gradient.norm"
-
 // writeValues writes what a line says of a step.
 func writeValues(r *format.Reading, attrs pcommon.Map) {
 	for _, of := range [...]struct {
 		value format.Value
 		key   string
 	}{
-		{format.Loss, mlattr.Loss}, {format.ValLoss, mlattr.ValLoss}, {format.LearningRate, mlattr.LearningRate}, {format.GradNorm, gradientNorm},
+		{format.Loss, mlattr.Loss}, {format.ValLoss, mlattr.ValLoss}, {format.LearningRate, mlattr.LearningRate}, {format.GradNorm, mlattr.GradientNorm},
 		{format.TokensPerSecond, mlattr.TokensPerSecond}, {format.SamplesPerSecond, mlattr.SamplesPerSecond},
 	} {
 		if number, ok := r.Get(of.value); ok {

@@ -11,7 +11,8 @@ import (
 )
 
 // losses reports what the losses of runs that take steps show: one that is NaN or infinite,
-// has risen for a moment, has risen and stays there, or does not change any more.
+// has risen for a moment, has risen and stays there, or does not change any more. A loss
+// that is not finite is graver than norms of the gradient that are not.
 func losses(s *State, report func(problem.Problem)) {
 	for i := range s.Losses {
 		l := &s.Losses[i]
@@ -24,10 +25,12 @@ func losses(s *State, report func(problem.Problem)) {
 			{mlattr.ProblemLossDiverged, l.Diverged, "1", l.Rank, "median loss %.4[1]g, at best %.4[2]g"},
 			{mlattr.ProblemLossFrozen, l.Frozen, "1", l.Rank, "the newest %[3]d losses are all %.6[1]g"},
 			{mlattr.ProblemLossSpike, l.Spike, "1", l.Rank, "loss %.4[1]g, %.4[2]g before: %.0[4]f times their spread above the median of %[3]d"},
+			{mlattr.ProblemLossDiverged, l.NormNonfinite, "{norm}", l.Rank, "the newest %[3]d norms of the gradient are all NaN or infinite"},
+			{mlattr.ProblemLossSpike, l.NormSpike, "1", l.Rank, "norm of the gradient %.4[1]g, %.4[2]g before: %.0[4]f times its spread above the median of %[3]d"},
 			{mlattr.ProblemNonfinite, l.Nonfinite, "{loss}", l.Broken, "%[1]v of the newest %[3]d losses are NaN or infinite"},
 		} {
 			f := is.found
-			if f == nil {
+			if f == nil || f == l.NormNonfinite && l.Nonfinite != nil {
 				continue
 			}
 			p := problem.Problem{

@@ -1,5 +1,5 @@
-// Package loss watches the loss of a training run: values that are not finite, a
-// spike, and divergence.
+// Package loss watches the loss of a training run, and the norm of its gradient: values
+// that are not finite, a spike, and divergence.
 //
 // A value is compared with the median of those before it, in units of their
 // median absolute deviation (Hampel's identifier, 1974; Leys et al. 2013), on the
@@ -24,9 +24,10 @@ const (
 	// A loss is high if it is above highRatio times the usual one, and above it by
 	// highSpreads times their spread. A spike is highOf high losses among the
 	// newest highAmong, so that a single bad batch is none: with heavy tails as
-	// of Student's t with 3 degrees of freedom, one among a million by chance.
-	highRatio, highSpreads = 1.2, 8
-	highOf, highAmong      = 3, 5
+	// of Student's t with 3 degrees of freedom, one among a million by chance. A norm of a
+	// gradient must be above highNorm times the usual one: other batches may double it.
+	highRatio, highNorm, highSpreads = 1.2, 5, 8
+	highOf, highAmong                = 3, 5
 	// A loss has diverged if the medians of divergedBlocks blocks in a row are above
 	// the best one by divergedRatio times, and by divergedSpreads times the spread.
 	divergedBlocks                 = 2
@@ -47,8 +48,10 @@ const (
 	// seldomEqual the greatest share of losses before it that equal the one before.
 	frozenFor, seldomEqual = 64, 0.1
 	// nonfiniteOf losses among the newest nonfiniteAmong, or the newest two, are no
-	// chance: mixed precision skips a single step whose values overflow.
-	nonfiniteOf, nonfiniteAmong = 3, 20
+	// chance: mixed precision skips a single step whose values overflow. So are
+	// nonfiniteNorms norms in a row: it halves the scale of the losses, of 2^32 at most,
+	// until they are finite.
+	nonfiniteOf, nonfiniteAmong, nonfiniteNorms = 3, 20, 32
 	// raised is how many times higher a learning rate is after a warm restart
 	// (Loshchilov and Hutter 2017), after which the loss rises too.
 	raised = 1.5
@@ -77,6 +80,8 @@ type lasting struct {
 	// linear reports whether losses are compared as they are, because some are not
 	// positive, and not their logarithms.
 	linear bool
+	// ratio and least are highNorm and nonfiniteNorms, 0 for losses.
+	ratio, least int
 	// count is the number of steps, latest the time of the newest by the client's clock.
 	count, latest int64
 	// nonfinite has a bit for each of the newest losses, broken is since when losses are
@@ -189,6 +194,12 @@ func (c *Curve) Add(at int64, value float64, now time.Time) {
 	}
 }
 
+// AddNorm adds a norm of a gradient as Add does a loss. A Curve has either of them.
+func (c *Curve) AddNorm(at int64, value float64, now time.Time) {
+	c.ratio, c.least = highNorm, nonfiniteNorms
+	c.Add(at, value, now)
+}
+
 // Finite adds a step whose loss is finite, and not compared with others.
 func (c *Curve) Finite(at int64) { c.begin(at) }
 
@@ -232,7 +243,7 @@ func (c *Curve) judge(o observation, x float64) {
 		return
 	}
 	above := x - c.center
-	if above > highSpreads*c.spread && (c.linear || above > math.Log(highRatio)) {
+	if above > highSpreads*c.spread && (c.linear || above > math.Log(cmp.Or(float64(c.ratio), highRatio))) {
 		c.high |= 1
 	}
 	if bits.OnesCount32(c.high&(1<<highAmong-1)) < highOf || !c.spiked.IsZero() && o.at.Sub(c.spiked) < quiet {
@@ -378,15 +389,16 @@ func (c *Curve) AddNonfinite(at int64, now time.Time) {
 }
 
 // Nonfinite returns losses that are NaN or infinite while the newest two are, or 3 of the
-// newest 20, else nil.
+// newest 20, else nil. Of norms, the newest 32 must be.
 func (c *Curve) Nonfinite() *Found {
-	newest := c.nonfinite & (1<<nonfiniteAmong - 1)
+	among := cmp.Or(c.least, nonfiniteAmong)
+	newest := c.nonfinite & (1<<among - 1)
 	n := bits.OnesCount32(newest)
 	if n == 0 {
 		c.broken = time.Time{}
 	}
-	if n < nonfiniteOf && newest&3 != 3 {
+	if n < c.least || n < nonfiniteOf && newest&3 != 3 {
 		return nil
 	}
-	return &Found{Onset: c.broken, Value: float64(n), Usual: math.NaN(), Count: min(c.count, nonfiniteAmong)}
+	return &Found{Onset: c.broken, Value: float64(n), Usual: math.NaN(), Count: min(c.count, int64(among))}
 }

@@ -20,17 +20,17 @@ const (
 	leadGone = 5 * time.Minute
 )
 
-// Losses watches the loss of each run. The zero value is ready for use. It is safe for
+// Losses watches the loss of each run, and the norm of its gradient. The zero value is ready for use. It is safe for
 // concurrent use.
 type Losses struct {
 	mu  sync.Mutex
 	all map[streams.RunKey]*runLoss
 }
 
-// runLoss is the loss of one run.
+// runLoss is the loss of one run, and the norm of its gradient.
 type runLoss struct {
-	curve loss.Curve
-	// lead is the rank whose losses are those of the run, seen the arrival of the
+	curve, norm loss.Curve
+	// lead is the rank whose losses and norms are those of the run, seen the arrival of the
 	// latest one.
 	lead string
 	seen time.Time
@@ -50,8 +50,9 @@ type Loss struct {
 	Rank, Broken string
 	Seen         time.Time
 	// Nonfinite are the newest ones that are NaN or infinite, Spike is a new one, and
-	// Diverged and Frozen last; nil means none.
-	Nonfinite, Spike, Diverged, Frozen *loss.Found
+	// Diverged and Frozen last; nil means none. NormNonfinite and NormSpike are those of
+	// the norm of the gradient.
+	Nonfinite, Spike, Diverged, Frozen, NormNonfinite, NormSpike *loss.Found
 }
 
 // Observe adds the losses among updates that arrived at now.
@@ -61,7 +62,7 @@ func (l *Losses) Observe(updates []streams.Update, now time.Time) {
 	leads := false
 	for i := range updates {
 		u := &updates[i]
-		if u.Series != series.Loss && u.Series != series.Nonfinite && u.Series != series.LearningRate {
+		if u.Series != series.Loss && u.Series != series.Nonfinite && u.Series != series.LearningRate && u.Series != series.GradientNorm {
 			continue
 		}
 		if source == nil {
@@ -105,13 +106,18 @@ func (l *Losses) of(source *streams.Source, now time.Time) (of *runLoss, leads b
 	return of, true
 }
 
-// add adds a loss, a loss that is not finite, or a learning rate. Those of tasks
-// and of validations count only if they are not finite.
+// add adds a loss, a norm, one that is not finite, or a learning rate. Losses of tasks
+// and of validations count only if they are not finite. A step without a gradient has no
+// norm.
 func (l *runLoss) add(u *streams.Update, now time.Time) {
 	l.seen = now
 	switch {
 	case u.Series == series.LearningRate:
 		l.curve.Rate(u.Value)
+	case u.Series == series.GradientNorm && u.Value > 0:
+		l.norm.AddNorm(u.At, u.Value, now)
+	case u.Series == series.Nonfinite && u.Labels[0] == "gradient_norm":
+		l.norm.AddNorm(u.At, math.NaN(), now)
 	case u.Series == series.Nonfinite:
 		if u.Labels[0] == "loss" || u.Labels[0] == "val_loss" {
 			l.curve.Add(u.At, math.NaN(), now)
@@ -141,6 +147,7 @@ func (l *Losses) Settle(run func(streams.RunKey) *Run, expiration time.Duration,
 			if attempts := is.Run.Attempts(); attempts != of.attempts {
 				if of.attempts > 0 {
 					of.curve.Restart()
+					of.norm.Restart()
 				}
 				of.attempts = attempts
 			}
@@ -149,6 +156,7 @@ func (l *Losses) Settle(run func(streams.RunKey) *Run, expiration time.Duration,
 			}
 		}
 		is.Nonfinite, is.Spike, is.Diverged, is.Frozen = of.curve.Nonfinite(), of.curve.TakeSpike(), of.curve.Diverged(), of.curve.Frozen()
+		is.NormNonfinite, is.NormSpike = of.norm.Nonfinite(), of.norm.TakeSpike()
 		all = append(all, is)
 	}
 	return all

@@ -183,12 +183,15 @@ func (c *clock) byMetrics() bool {
 	return !c.moved.IsZero() && (c.spanStepped.IsZero() || c.moved.Sub(c.spanStepped).Nanoseconds() > c.Patience())
 }
 
-// numbersOf returns the updates of losses and learning rates.
+// numbersOf returns the updates of losses, learning rates and norms of gradients.
 func numbersOf(source *streams.Source, values []training.Value, now time.Time) (updates []streams.Update) {
 	for _, value := range values {
 		id, signal, scope := series.LearningRate, "learning_rate", ""
-		if value.Measure == table.MeasureLoss {
+		switch value.Measure {
+		case table.MeasureLoss:
 			id, signal, scope = series.Loss, "loss", mlattr.LossScopeBatch
+		case table.MeasureGradientNorm:
+			id, signal = series.GradientNorm, "gradient_norm"
 		}
 		u := streams.ValueAt(source, id, value.Number, now, scope)
 		if number := value.Number; training.Infinite(number) {

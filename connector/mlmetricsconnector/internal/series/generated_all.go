@@ -17,6 +17,7 @@ var All = []Series{{ID: "Tokens", Name: "ml.tokens", Unit: "{token}", Kind: "cou
 	{ID: "Loss", Name: "ml.loss", Kind: "gauge", Description: "Latest finite loss of a batch, an epoch or a validation, by task if there are several.", Labels: []string{"ml.loss.scope", "ml.task"}, EveryRun: true},
 	{ID: "ValidationMetric", Name: "ml.validation.metric", Kind: "gauge", Description: "Latest finite value of a validation metric other than the loss.", Labels: []string{"ml.metric"}, EveryRun: true},
 	{ID: "LearningRate", Name: "ml.learning_rate", Kind: "gauge", Description: "Latest learning rate of the optimizer.", EveryRun: true},
+	{ID: "GradientNorm", Name: "ml.gradient.norm", Kind: "gauge", Description: "Latest finite norm of the gradient of a step, before it is clipped.", EveryRun: true},
 	{ID: "Nonfinite", Name: "ml.nonfinite", Unit: "{value}", Kind: "counter", Description: "Values that were NaN or infinite, which no gauge has.", Labels: []string{"ml.signal"}, EveryRun: true},
 	{ID: "LastStepTimestamp", Name: "ml.run.last_step.timestamp", Unit: "s", Kind: "gauge", Description: "When the latest step ended, in seconds since 1970.", EveryRun: true},
 	{ID: "StepDuration", Name: "ml.step.duration", Unit: "s", Kind: "histogram", Description: "Duration of steps by phase: step is the whole step, from the end of the previous one, and other what no phase covers. Phases may overlap.", Labels: []string{"ml.phase", "ml.timing"}, Buckets: []float64{0.0078125, 0.015625, 0.03125, 0.0625, 0.125, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64, 128}, WholeOnly: "step", EveryRun: true},

@@ -18,6 +18,7 @@ const (
 	Loss
 	ValidationMetric
 	LearningRate
+	GradientNorm
 	Nonfinite
 	LastStepTimestamp
 	StepDuration

@@ -46,6 +46,7 @@ var signals = [...]struct {
 }{
 	{vocabulary.SlotValLoss, "val_loss", series.Loss, scopeValidation},
 	{vocabulary.SlotLearningRate, "learning_rate", series.LearningRate, ""},
+	{vocabulary.SlotGradientNorm, "gradient_norm", series.GradientNorm, ""},
 	{vocabulary.SlotValMetric, "val_metric", series.ValidationMetric, mlattr.ValMetric[len(mlattr.ValPrefix):]},
 }
 

@@ -68,7 +68,7 @@ type Point struct {
 
 // Value is a number that a trainer shows of itself.
 type Value struct {
-	// Measure is MeasureLoss or MeasureLearningRate. Number may be NaN or infinite.
+	// Measure is MeasureLoss, MeasureLearningRate or MeasureGradientNorm. Number may be NaN or infinite.
 	Measure string
 	Number  float64
 	// At is its time by the client's clock, in nanoseconds since 1970.
@@ -139,7 +139,7 @@ func (r *Rank) Add(points []Point, now time.Time) {
 		if p.Measure == table.MeasureStepDuration {
 			r.timed = true
 		}
-		if r.compare(p, &c) && (p.Measure == table.MeasureLoss || p.Measure == table.MeasureLearningRate) {
+		if r.compare(p, &c) && (p.Measure == table.MeasureLoss || p.Measure == table.MeasureLearningRate || p.Measure == table.MeasureGradientNorm) {
 			if len(r.Pending.Values) < maxPending {
 				r.Pending.Values = append(r.Pending.Values, Value{p.Measure, p.Value, p.At})
 			}

@@ -44,6 +44,7 @@ func TestPrometheusNames(t *testing.T) {
 		series.Loss:                    "ml_loss",
 		series.ValidationMetric:        "ml_validation_metric",
 		series.LearningRate:            "ml_learning_rate",
+		series.GradientNorm:            "ml_gradient_norm",
 		series.Nonfinite:               "ml_nonfinite_total",
 		series.LastStepTimestamp:       "ml_run_last_step_timestamp_seconds",
 		series.StepDuration:            "ml_step_duration_seconds",
