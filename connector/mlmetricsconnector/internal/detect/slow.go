@@ -2,6 +2,7 @@ package detect
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/ranks"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/runs"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/shift"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/wallclock"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
@@ -22,7 +24,8 @@ const notSlow = 1.2
 
 // slow finds runs whose steps have taken longer than usual for stall_timeout: by a third
 // or more, or by a few hundredths where they vary less. Then 400 steps suffice. And those
-// that some of their ranks keep waiting, from the beginning too.
+// that some of their ranks keep waiting, from the beginning too, or the ranks of a host in
+// some steps.
 type slow struct{ known map[streams.RunKey]slowness }
 
 // slowness is since when a run is slow, and whether this is a problem.
@@ -52,6 +55,11 @@ func (d *slow) detect(s *State, report func(problem.Problem)) {
 			report(describeSlow(s, r, &b, r.Seen.Add(-drift.Lasted), usually, drift.Usual, drift.Now))
 		} else if !is.seen.IsZero() && s.Now.Sub(is.seen) >= s.Limits.Stall {
 			report(describeSlow(s, r, &b, is.behind, "%.3g s a step, %.3g if all ranks computed the same (%+.0f %%)", b.step-(b.most-b.mean), b.step))
+		} else if host, long, others, step := oftenLong(r); host != "" {
+			p := describeSlow(s, r, &b, r.Seen.Add(-time.Duration(long*pace.GroupSteps*step*1e9)), "%.3g s a step in the mean, %.3g in the median (%+.0f %%)", times.Usual, step)
+			p.Evidence = append(p.Evidence, fmt.Sprintf("%s: in %.0f of %d groups of %d steps one has a longer forward pass or waits for data, on other hosts in %.0f", host, long, pace.Groups, pace.GroupSteps, others))
+			p.Host, p.Next = host, "Look at what else "+host+" does at times, its GPUs' clocks and its storage."
+			report(p)
 		}
 	}
 }
@@ -186,6 +194,35 @@ func slowRanks(p *problem.Problem, r *runs.Run, b *behind) {
 	p.Evidence = append(p.Evidence, fmt.Sprintf("%s: %.3g s of computing a step, the others %.3g: they wait for it", names, b.most, b.others))
 }
 
+// byChance is how often a host of a run is found by chance: once in a million windows of 640
+// steps, by Fisher's exact test (1935), of all hosts together (Bonferroni).
+const byChance = 1e-6
+
+// oftenLong returns the host, if any, whose ranks have long steps in more groups than those of
+// half of the other hosts, in how many, and the mean time of a step, if it is longer than the
+// usual one. What all hosts wait for counts on none.
+func oftenLong(r *runs.Run) (host string, long, others, step float64) {
+	byHost := make(map[string][]float64)
+	for _, rank := range loads(r) {
+		byHost[rank.Host], step = append(byHost[rank.Host], rank.Long), rank.Step
+	}
+	all := make([]float64, 0, len(byHost))
+	for _, name := range slices.Sorted(maps.Keys(byHost)) {
+		n := shared.Median(byHost[name])
+		if all = append(all, n); n > long {
+			host, long = name, n
+		}
+	}
+	if slices.Sort(all); host != "" {
+		others = all[(len(all)-1)/2]
+	}
+	of := func(n float64) shift.Counts { return shift.Counts{Of: int(n), All: pace.Groups} }
+	if step < (1+standsOut)*r.Steps.Times.Usual || float64(len(all))*shift.Fisher(of(long), of(others)) >= byChance {
+		host = ""
+	}
+	return host, long, others, step
+}
+
 // phaseEvidence names the phases that take longer, and on how many ranks.
 func phaseEvidence(p *problem.Problem, r *runs.Run) {
 	var grown [pace.MaxPhases]struct {
@@ -254,7 +291,8 @@ func (d *slowHosts) detect(s *State, report func(problem.Problem)) {
 	}
 }
 
-// loads returns how long each rank of a running run loads data.
+// loads returns how long each rank of a running run loads data, and how often its steps are
+// long.
 func loads(r *runs.Run) (timed []ranks.Timed) {
 	if r.State != runs.Running {
 		return nil

@@ -1,6 +1,12 @@
 package pace
 
-import "github.com/otelcol-ml/otelcol-ml/internal/shared"
+import (
+	"cmp"
+	"math"
+	"math/bits"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+)
 
 const (
 	// blockSteps is the number of steps of a block, blocks that of the blocks that
@@ -8,6 +14,11 @@ const (
 	blockSteps, blocks = 20, 16
 	// MaxPhases limits the phases of a step.
 	MaxPhases = 10
+	// GroupSteps is the number of steps of a group, Groups that of the groups of which is
+	// known whether they have a long step: in one the rank works for longer than usual, by
+	// longPart of the step.
+	GroupSteps, Groups = 10, 64
+	longPart           = 0.1
 )
 
 // phaseTimes are the seconds of each phase, and of the whole step in the end.
@@ -35,10 +46,16 @@ type Phases struct {
 	usual  phaseTimes
 	kept   bool
 	keptAt int64
+	// long has a bit for each of the newest groups: whether it has a long step. usualWork
+	// follows the median of the work.
+	long      uint64
+	usualWork float64
 }
 
-// Add adds the phases of a step, in nanoseconds, and the duration of the step.
-func (p *Phases) Add(phases []int64, whole int64) {
+// Add adds the phases of a step, in nanoseconds, the duration of the step, and how long of
+// it the rank works before it may wait for others.
+func (p *Phases) Add(phases []int64, whole, work int64) {
+	p.work(float64(work), longPart*float64(whole))
 	if p.blocks[p.newest].steps >= blockSteps {
 		p.beginBlock()
 	}
@@ -50,6 +67,17 @@ func (p *Phases) Add(phases []int64, whole int64) {
 	at.steps++
 	p.steps++
 	at.last = p.steps
+}
+
+// work adds the work of a step, which is long from more than the usual one on.
+func (p *Phases) work(work, more float64) {
+	if p.steps%GroupSteps == 0 {
+		p.long <<= 1
+	}
+	if p.usualWork = cmp.Or(p.usualWork, work); work > p.usualWork+more {
+		p.long |= 1
+	}
+	p.usualWork += math.Copysign(p.usualWork/100, work-p.usualWork)
 }
 
 func (p *Phases) beginBlock() {
@@ -119,6 +147,9 @@ type Typical struct {
 	// Since is how many seconds ago the steps began that decide these: the newest
 	// half of them, because another time of a step changes a median from then on.
 	Since float64
+	// Long is how many of the newest Groups groups of GroupSteps steps have a step in which
+	// the rank works for longer than usual.
+	Long float64
 }
 
 // Typical returns what is typical of a phase. ok is false if there are fewer steps.
@@ -136,7 +167,7 @@ func (p *Phases) Typical(phase int) (typical Typical, ok bool) {
 			typical.Since += float64(b.times[wholeStep])
 		}
 	}
-	typical.Phase, typical.Step = shared.Median(ofPhase[:]), shared.Median(ofStep[:])
+	typical.Phase, typical.Step, typical.Long = shared.Median(ofPhase[:]), shared.Median(ofStep[:]), float64(bits.OnesCount64(p.long))
 	return typical, true
 }
 

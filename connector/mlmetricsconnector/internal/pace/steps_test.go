@@ -141,7 +141,7 @@ func TestThePhaseThatGrew(t *testing.T) {
 		if i == 50 {
 			load *= 1000 // one that does not matter
 		}
-		p.Add([]int64{load, second / 2, second / 100}, second)
+		p.Add([]int64{load, second / 2, second / 100}, second, 0)
 	}
 	typical, ok := p.Typical(0)
 	assert.True(t, ok)
@@ -149,11 +149,11 @@ func TestThePhaseThatGrew(t *testing.T) {
 	assert.InDelta(t, 1, typical.Step, 1e-6)
 	assert.InDelta(t, 80, typical.Since, 1e-6, "three blocks, and the newest one")
 	for range 30 {
-		p.Add([]int64{second, second / 2, second / 10}, 2*second)
+		p.Add([]int64{second, second / 2, second / 10}, 2*second, 0)
 	}
 	p.Keep(30)
 	for range 1000 {
-		p.Add([]int64{second, second / 2, second / 10}, 2*second)
+		p.Add([]int64{second, second / 2, second / 10}, 2*second, 0)
 	}
 	growths, ok := p.Growths()
 	require.True(t, ok)

@@ -55,7 +55,7 @@ func (c *comparison) compare(step wallclock.Step, onDemand bool) {
 	if step.Whole > 0 {
 		c.pace.Add(time.Duration(step.Whole))
 		c.level.Add(time.Duration(step.Whole))
-		c.phases.Add(step.Phases[:], step.Whole)
+		c.phases.Add(step.Phases[:], step.Whole, step.Phases[wallclock.DataLoad]+step.Phases[wallclock.Forward])
 	}
 }
 
