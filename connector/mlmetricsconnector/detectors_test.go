@@ -30,8 +30,8 @@ type world struct {
 	// mute are ranks without telemetry, stated is what their resource says.
 	mute   map[int]bool
 	stated map[string]any
-	// loss is that of the next step, if it is not 0.
-	loss float64
+	// loss is that of the next step and norm that of its gradient, if it is not 0.
+	loss, norm float64
 	// gpu changes the reading of a rank's GPU, if it is set.
 	gpu func(rank int, g *gpuMetrics)
 	// unread is a host whose GPUs are not read.
@@ -107,6 +107,9 @@ func (w *world) take(t *testing.T, n int) {
 			attrs := map[string]any{}
 			if w.loss != 0 {
 				attrs["ml.loss"] = w.loss
+			}
+			if w.norm != 0 {
+				attrs["ml.gradient.norm"] = w.norm
 			}
 			w.send(t, rank, "optimizer", w.clock.Add(-w.rest/3), w.clock, attrs)
 		}
@@ -558,6 +561,100 @@ func TestLosses(t *testing.T) {
 	assert.Equal(t, plog.SeverityNumberWarn, bad.SeverityNumber())
 	onsets, _ := problems(t, w.after(t, 0))
 	assert.Len(t, onsets, 1, "a mark has no series")
+}
+
+// A norm of the gradient that is much higher than before is a mark, and so is one that is not
+// finite any more, while losses stay. Where losses are not finite either, they are the problem.
+func TestNormsOfTheGradient(t *testing.T) {
+	w := newWorld(t, 2)
+	w.loss = 2
+	for range 20 {
+		w.norm = math.Inf(1)
+		w.step(t, 1)
+	}
+	for n := range 300 {
+		w.loss, w.norm = 2+0.02*math.Sin(float64(n)), 0.8+0.1*math.Sin(float64(n))
+		if n%100 < 2 {
+			w.norm *= 20
+		}
+		if n%100 == 50 {
+			w.norm = math.NaN()
+		}
+		w.step(t, 1)
+	}
+	assert.Empty(t, w.found(), "the scale of losses is found, and one or two batches are others")
+	md := w.after(t, 0)
+	assert.InDelta(t, w.norm, find(t, md, "ml.gradient.norm").Gauge().DataPoints().At(0).DoubleValue(), 0)
+
+	began := w.clock
+	w.norm = 8
+	w.step(t, 4)
+	spike := w.only(t, "loss_spike")
+	assertOnset(t, spike, began, 11*time.Second)
+	assert.Equal(t, plog.SeverityNumberInfo, spike.SeverityNumber())
+	assert.Contains(t, texts(spike, "ml.problem.evidence"), "norm of the gradient 8, 0.8")
+	fine := func(steps int, norm float64) {
+		for n := range steps {
+			w.loss, w.norm = 2+0.02*math.Sin(float64(n)), norm
+			w.step(t, 1)
+		}
+	}
+	fine(200, 0.8)
+	assert.Empty(t, w.found())
+
+	began = w.clock
+	fine(31, math.NaN())
+	assert.Empty(t, w.found())
+	fine(1, math.NaN())
+	broken := w.only(t, "loss_diverged")
+	assertOnset(t, broken, began, 11*time.Second)
+	assert.Equal(t, plog.SeverityNumberInfo, broken.SeverityNumber())
+	assert.Equal(t, "the newest 32 norms of the gradient are all NaN or infinite", texts(broken, "ml.problem.evidence"))
+	fine(1, 0.8)
+	w.loss, w.norm = math.NaN(), math.NaN()
+	w.step(t, 50)
+	w.only(t, "nonfinite")
+}
+
+// A host whose ranks make all wait now and then is named. What all hosts wait for is none's.
+func TestAHostThatIsSlowInSomeSteps(t *testing.T) {
+	for name, tt := range map[string]struct {
+		hosts int
+		late  func(w *world, host int) bool
+		found bool
+	}{
+		"one host in each tenth step":     {3, func(w *world, host int) bool { return host == 1 && w.number%10 == 0 }, true},
+		"all hosts in each tenth step":    {3, func(w *world, _ int) bool { return w.number%10 == 0 }, false},
+		"each host in each thirtieth":     {3, func(w *world, host int) bool { return w.number%30 == 10*host }, false},
+		"the only host":                   {1, func(w *world, _ int) bool { return w.number%10 == 0 }, false},
+		"one host in each hundredth step": {3, func(w *world, host int) bool { return host == 1 && w.number%100 == 0 }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 2*tt.hosts)
+			w.load = func(rank int) time.Duration {
+				if w.number > 200 && tt.late(w, rank/2) {
+					return 11 * time.Second
+				}
+				return time.Second
+			}
+			w.step(t, 200)
+			began := w.clock
+			w.step(t, 350)
+			if !tt.found {
+				assert.Empty(t, w.found())
+				return
+			}
+			found := w.only(t, "slow")
+			assertOnset(t, found, began, 2*time.Minute)
+			assert.Equal(t, "n1", textOf(t, found, "host.name"))
+			assert.InDelta(t, 11, numberOf(t, found, "ml.problem.value"), 0.1)
+			assert.InDelta(t, 10, numberOf(t, found, "ml.problem.usual"), 0.1)
+			assert.Regexp(t, `n1: in \d\d of 64 groups of 10 steps it loads data or does the forward pass for longer in one, other hosts in 0`, texts(found, "ml.problem.evidence"))
+			w.load = func(int) time.Duration { return time.Second }
+			w.step(t, 120)
+			assert.Empty(t, w.found())
+		})
+	}
 }
 
 // After a restart, a loss and steps may be higher than before.

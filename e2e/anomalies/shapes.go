@@ -405,6 +405,35 @@ var healthyShapes = []shape{
 	{name: "loss: batches of one", make: withLoss(5, func(r *shaped, _ int) float64 {
 		return math.Exp(0.6+0.9*r.random.NormFloat64()) + 1.5*math.Exp(-float64(r.steps)/3000)
 	})},
+	{name: "gradient norm: warm-up, then it grows; one step in 200 is ten times as high", make: withNorm(func(r *shaped) float64 {
+		norm := (0.5 + 8*math.Exp(-float64(r.steps)/150) + float64(r.steps)/8000) * math.Exp(0.15*r.random.NormFloat64())
+		if r.random.IntN(200) == 0 {
+			norm *= 10
+		}
+		return norm
+	})},
+	{name: "gradient norm: batches of one", make: withNorm(func(r *shaped) float64 { return math.Exp(0.9 * r.random.NormFloat64()) })},
+	{name: "gradient norm: mixed precision, infinite in the first 20 steps and in one of 300", make: withNorm(func(r *shaped) float64 {
+		if r.steps < 20 || r.random.IntN(300) == 0 {
+			return math.Inf(1)
+		}
+		return 0.8 * math.Exp(0.2*r.random.NormFloat64())
+	})},
+	{name: "gradient norm: reinforcement learning, one step in four has none", make: withNorm(func(r *shaped) float64 {
+		if r.random.IntN(4) == 0 {
+			return 0
+		}
+		return 0.1 * math.Exp(0.5*r.random.NormFloat64())
+	})},
+	{name: "two hosts: in one step in ten the data of a rank is late", ranks: 4, hosts: 2, make: lateSteps(func(r *shaped) (late int, is bool) {
+		return r.random.IntN(4), r.random.IntN(10) == 0
+	})},
+	{name: "two hosts: one of them is late in one step in 100, both in each tenth", ranks: 4, hosts: 2, make: lateSteps(func(r *shaped) (late int, is bool) {
+		if r.steps%10 == 0 {
+			return -1, true
+		}
+		return 3, r.random.IntN(100) == 0
+	})},
 	{name: "loss: negative, with plateaus", make: withLoss(5, func(r *shaped, _ int) float64 {
 		return -3*float64(r.steps/800)/10 - 1 + 0.1*r.random.NormFloat64()
 	})},
@@ -608,17 +637,41 @@ var plantedShapes = []shape{
 
 // gradients has steps with the norm of the gradient, changed after some hours.
 func gradients(change func(norm float64) float64) func(*shaped) func() []part {
-	with := func(change func(float64) float64) func(r *shaped) func() []part {
-		return func(r *shaped) func() []part {
-			return func() []part {
-				p := r.step(5)
-				p.loss = func(rank int) float64 { return usualLoss(r, rank) }
-				p.attrs = map[string]any{mlattr.GradientNorm: change(0.8 * math.Exp(0.2*r.random.NormFloat64()))}
-				return []part{p}
-			}
+	norm := func(r *shaped) float64 { return 0.8 * math.Exp(0.2*r.random.NormFloat64()) }
+	return then(plantedAfter, withNorm(norm), withNorm(func(r *shaped) float64 { return change(norm(r)) }))
+}
+
+// withNorm has steps with the norm of the gradient.
+func withNorm(norm func(r *shaped) float64) func(*shaped) func() []part {
+	return func(r *shaped) func() []part {
+		return func() []part {
+			p := r.step(5)
+			p.loss = func(rank int) float64 { return usualLoss(r, rank) }
+			p.attrs = map[string]any{mlattr.GradientNorm: norm(r)}
+			return []part{p}
 		}
 	}
-	return then(plantedAfter, with(func(norm float64) float64 { return norm }), with(change))
+}
+
+// lateSteps has steps in some of which a rank is late, or all are if it is below 0: they take
+// twice as long, and the others wait.
+func lateSteps(late func(r *shaped) (rank int, is bool)) func(*shaped) func() []part {
+	return func(r *shaped) func() []part {
+		return func() []part {
+			of, is := late(r)
+			if !is {
+				return []part{r.step(6)}
+			}
+			p := r.step(12)
+			p.each = func(rank int) float64 {
+				if of < 0 || rank == of {
+					return 1
+				}
+				return 0.5
+			}
+			return []part{p}
+		}
+	}
 }
 
 // shapesSection returns what docs/evidence/anomalies.md says of other shapes, of which

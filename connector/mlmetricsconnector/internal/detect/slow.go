@@ -1,6 +1,7 @@
 package detect
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -43,9 +44,7 @@ func (d *slow) detect(s *State, report func(problem.Problem)) {
 	for _, r := range s.Runs {
 		is := was[r.Key]
 		b := is.settle(s, r)
-		if !is.since.IsZero() || !is.seen.IsZero() {
-			d.known[r.Key] = is
-		}
+		d.known[r.Key] = is
 		times := &r.Steps.Times
 		if is.reported {
 			report(describeSlow(s, r, &b, is.since, usually, times.Usual, times.Recent))
@@ -55,11 +54,8 @@ func (d *slow) detect(s *State, report func(problem.Problem)) {
 			report(describeSlow(s, r, &b, r.Seen.Add(-drift.Lasted), usually, drift.Usual, drift.Now))
 		} else if !is.seen.IsZero() && s.Now.Sub(is.seen) >= s.Limits.Stall {
 			report(describeSlow(s, r, &b, is.behind, "%.3g s a step, %.3g if all ranks computed the same (%+.0f %%)", b.step-(b.most-b.mean), b.step))
-		} else if host, long, others, step := oftenLong(r); host != "" {
-			p := describeSlow(s, r, &b, r.Seen.Add(-time.Duration(long*pace.GroupSteps*step*1e9)), "%.3g s a step in the mean, %.3g in the median (%+.0f %%)", times.Usual, step)
-			p.Evidence = append(p.Evidence, fmt.Sprintf("%s: in %.0f of %d groups of %d steps one has a longer forward pass or waits for data, on other hosts in %.0f", host, long, pace.Groups, pace.GroupSteps, others))
-			p.Host, p.Next = host, "Look at what else "+host+" does at times, its GPUs' clocks and its storage."
-			report(p)
+		} else {
+			oftenLong(s, r, &b, report)
 		}
 	}
 }
@@ -198,29 +194,27 @@ func slowRanks(p *problem.Problem, r *runs.Run, b *behind) {
 // steps, by Fisher's exact test (1935), of all hosts together (Bonferroni).
 const byChance = 1e-6
 
-// oftenLong returns the host, if any, whose ranks have long steps in more groups than those of
-// half of the other hosts, in how many, and the mean time of a step, if it is longer than the
-// usual one. What all hosts wait for counts on none.
-func oftenLong(r *runs.Run) (host string, long, others, step float64) {
-	byHost := make(map[string][]float64)
+// oftenLong reports a run that is slow in the mean and whose ranks on one host have long steps
+// in more groups than those on half of the other hosts. What all hosts wait for counts on none.
+func oftenLong(s *State, r *runs.Run, b *behind, report func(problem.Problem)) {
+	byHost, step, usual := make(map[string][]float64), 0.0, r.Steps.Times.Usual
 	for _, rank := range loads(r) {
 		byHost[rank.Host], step = append(byHost[rank.Host], rank.Long), rank.Step
 	}
-	all := make([]float64, 0, len(byHost))
-	for _, name := range slices.Sorted(maps.Keys(byHost)) {
-		n := shared.Median(byHost[name])
-		if all = append(all, n); n > long {
-			host, long = name, n
-		}
+	if step <= (1+standsOut)*usual {
+		return
 	}
-	if slices.Sort(all); host != "" {
-		others = all[(len(all)-1)/2]
+	long := func(host string) float64 { return shared.Median(byHost[host]) }
+	hosts := slices.SortedFunc(maps.Keys(byHost), func(x, y string) int { return cmp.Or(cmp.Compare(long(x), long(y)), cmp.Compare(y, x)) })
+	host, half := hosts[len(hosts)-1], hosts[(len(hosts)-1)/2]
+	of, others := shift.Counts{Of: int(long(host)), All: pace.Groups}, shift.Counts{Of: int(long(half)), All: pace.Groups}
+	if host == "" || float64(len(hosts))*shift.Fisher(of, others) >= byChance {
+		return
 	}
-	of := func(n float64) shift.Counts { return shift.Counts{Of: int(n), All: pace.Groups} }
-	if step < (1+standsOut)*r.Steps.Times.Usual || float64(len(all))*shift.Fisher(of(long), of(others)) >= byChance {
-		host = ""
-	}
-	return host, long, others, step
+	p := describeSlow(s, r, b, r.Seen.Add(-time.Duration(long(host)*pace.GroupSteps*step*1e9)), "%.3g s a step in the mean, %.3g in the median (%+.0f %%)", usual, step)
+	p.Evidence = append(p.Evidence, fmt.Sprintf("%s: in %d of %d groups of %d steps it loads data or does the forward pass for longer in one, other hosts in %d", host, of.Of, of.All, pace.GroupSteps, others.Of))
+	p.Host, p.Next = host, "Look at what else "+host+" does at times, at its storage and the clocks of its GPUs."
+	report(p)
 }
 
 // phaseEvidence names the phases that take longer, and on how many ranks.
@@ -258,14 +252,12 @@ func phaseEvidence(p *problem.Problem, r *runs.Run) {
 			host = g.hosts[0]
 			text += ", all on " + host
 		}
-		if phase != int(wallclock.DataLoad) {
-			p.Evidence = append(p.Evidence, text)
-			continue
+		at := len(p.Evidence)
+		if phase == int(wallclock.DataLoad) {
+			// The one phase that does not wait for other ranks.
+			at, p.Host, p.Next = 1, host, "Look at the input: storage, network and the workers of the data loader."
 		}
-		// The one phase that does not wait for other ranks.
-		p.Evidence = slices.Insert(p.Evidence, 1, text)
-		p.Host = host
-		p.Next = "Look at the input: storage, network and the workers of the data loader."
+		p.Evidence = slices.Insert(p.Evidence, at, text)
 	}
 }
 

@@ -155,6 +155,9 @@ type repetition struct {
 // is unknown.
 type rates struct{ rate, rateOfBlock float64 }
 
+// OfNorms returns a Curve of norms of gradients, which are added as losses are.
+func OfNorms() Curve { return Curve{lasting: lasting{ratio: highNorm, least: nonfiniteNorms}} }
+
 // Found is what the losses of a run show: a spike, that they have diverged or frozen, or that
 // some are NaN or infinite.
 type Found struct {
@@ -192,12 +195,6 @@ func (c *Curve) Add(at int64, value float64, now time.Time) {
 	if c.n++; c.n == blockSize {
 		c.endBlock()
 	}
-}
-
-// AddNorm adds a norm of a gradient as Add does a loss. A Curve has either of them.
-func (c *Curve) AddNorm(at int64, value float64, now time.Time) {
-	c.ratio, c.least = highNorm, nonfiniteNorms
-	c.Add(at, value, now)
 }
 
 // Finite adds a step whose loss is finite, and not compared with others.
@@ -254,14 +251,12 @@ func (c *Curve) judge(o observation, x float64) {
 		return
 	}
 	c.ownSpikes.add(above)
-	spike := &Found{Usual: c.unscale(c.center), Count: int64(min(c.blocks, usualBlocks)) * blockSize}
+	c.spike = &Found{Usual: c.unscale(c.center), Count: int64(min(c.blocks, usualBlocks)) * blockSize, Spreads: above / c.spread}
 	for age := range highAmong {
 		if c.high>>age&1 != 0 {
-			spike.Onset, spike.Value = c.newest[age].at, max(spike.Value, c.newest[age].loss)
+			c.spike.Onset, c.spike.Value = c.newest[age].at, max(c.spike.Value, c.newest[age].loss)
 		}
 	}
-	spike.Spreads = above / c.spread
-	c.spike = spike
 }
 
 // unscale returns the loss of a value.

@@ -45,6 +45,43 @@ func student(r *rand.Rand) float64 {
 	return r.NormFloat64() / math.Sqrt(sum/3)
 }
 
+// A norm of a gradient spikes from five times the usual one on, and is not finite any more once
+// 32 in a row are not: other batches may double it, and mixed precision skips steps.
+func TestNorms(t *testing.T) {
+	c := training{Curve: loss.OfNorms()}
+	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the test repeats
+	usual := func(steps int, times float64) {
+		for range steps {
+			c.add(times * math.Exp(0.1*random.NormFloat64()))
+		}
+	}
+	for range 31 {
+		c.add(math.Inf(1))
+	}
+	assert.Nil(t, c.Nonfinite())
+	usual(300, 1)
+	usual(100, 4)
+	assert.Empty(t, c.spikes)
+	usual(300, 1)
+	usual(3, 8)
+	require.Len(t, c.spikes, 1)
+	assert.InDelta(t, 8, c.spikes[0].Value, 3)
+	usual(32, 1)
+	assert.Nil(t, c.Nonfinite())
+	began := c.now()
+	for range 31 {
+		c.add(math.NaN())
+	}
+	assert.Nil(t, c.Nonfinite())
+	c.add(math.NaN())
+	broken := c.Nonfinite()
+	require.NotNil(t, broken)
+	assert.Equal(t, began.Add(time.Second), broken.Onset)
+	assert.Equal(t, int64(32), broken.Count)
+	usual(1, 1)
+	assert.Nil(t, c.Nonfinite())
+}
+
 // A healthy loss has neither a spike nor diverges, however noisy it is.
 func TestAHealthyLoss(t *testing.T) {
 	falling := func(i int) float64 { return 2 + 8*math.Exp(-float64(i)/2000) }

@@ -1,8 +1,6 @@
 package pace
 
 import (
-	"cmp"
-	"math"
 	"math/bits"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
@@ -14,11 +12,10 @@ const (
 	blockSteps, blocks = 20, 16
 	// MaxPhases limits the phases of a step.
 	MaxPhases = 10
-	// GroupSteps is the number of steps of a group, Groups that of the groups of which is
-	// known whether they have a long step: in one the rank works for longer than usual, by
-	// longPart of the step.
-	GroupSteps, Groups = 10, 64
-	longPart           = 0.1
+	// GroupSteps is the number of steps of a group, and Groups that of the groups of which is
+	// known whether they have a long step: the rank works for longer than usual, by longPart
+	// of the step. The usual work is that of about meanOf steps.
+	GroupSteps, Groups, meanOf, longPart = 10, 64, 64, 0.1
 )
 
 // phaseTimes are the seconds of each phase, and of the whole step in the end.
@@ -46,16 +43,22 @@ type Phases struct {
 	usual  phaseTimes
 	kept   bool
 	keptAt int64
-	// long has a bit for each of the newest groups: whether it has a long step. usualWork
-	// follows the median of the work.
-	long      uint64
-	usualWork float64
+	// long has a bit for each of the newest groups: whether it has a long step. work is the
+	// usual work of a step, in nanoseconds.
+	long uint64
+	work float64
 }
 
 // Add adds the phases of a step, in nanoseconds, the duration of the step, and how long of
 // it the rank works before it may wait for others.
 func (p *Phases) Add(phases []int64, whole, work int64) {
-	p.work(float64(work), longPart*float64(whole))
+	if p.steps%GroupSteps == 0 {
+		p.long <<= 1
+	}
+	p.work += (float64(work) - p.work) / float64(min(p.steps+1, meanOf))
+	if float64(work) > p.work+longPart*float64(whole) {
+		p.long |= 1
+	}
 	if p.blocks[p.newest].steps >= blockSteps {
 		p.beginBlock()
 	}
@@ -67,17 +70,6 @@ func (p *Phases) Add(phases []int64, whole, work int64) {
 	at.steps++
 	p.steps++
 	at.last = p.steps
-}
-
-// work adds the work of a step, which is long from more than the usual one on.
-func (p *Phases) work(work, more float64) {
-	if p.steps%GroupSteps == 0 {
-		p.long <<= 1
-	}
-	if p.usualWork = cmp.Or(p.usualWork, work); work > p.usualWork+more {
-		p.long |= 1
-	}
-	p.usualWork += math.Copysign(p.usualWork/100, work-p.usualWork)
 }
 
 func (p *Phases) beginBlock() {

@@ -130,6 +130,33 @@ func TestSpread(t *testing.T) {
 	assert.InDelta(t, 1.4826, spread, 1e-9)
 }
 
+// A group of steps counts once, whatever many of its steps have longer work.
+func TestLongSteps(t *testing.T) {
+	const second = int64(time.Second)
+	var p pace.Phases
+	add := func(n int, work int64) {
+		for range n {
+			p.Add([]int64{work}, 2*second, work)
+		}
+	}
+	long := func() float64 {
+		typical, _ := p.Typical(0)
+		return typical.Long
+	}
+	add(1, 100*second) // it compiles
+	add(299, second)
+	assert.Zero(t, long())
+	for range 5 {
+		add(8, second)
+		add(2, 2*second)
+	}
+	assert.InDelta(t, 5, long(), 0)
+	add(10, second+second/10)
+	assert.InDelta(t, 5, long(), 0, "a small part of the step")
+	add(590, second)
+	assert.InDelta(t, 4, long(), 0, "of the newest 64 groups")
+}
+
 // A phase that takes longer is named, with what it took before.
 func TestThePhaseThatGrew(t *testing.T) {
 	const second = int64(time.Second)

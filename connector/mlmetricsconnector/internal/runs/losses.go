@@ -96,7 +96,7 @@ func (l *Losses) of(source *streams.Source, now time.Time) (of *runLoss, leads b
 	case of == nil:
 		return nil, false
 	case of.seen.IsZero():
-		of.seen = now
+		of.seen, of.norm = now, loss.OfNorms()
 	case of.lead != source.Run.Rank && now.Sub(of.seen) <= leadGone:
 		return of, false
 	}
@@ -115,9 +115,9 @@ func (l *runLoss) add(u *streams.Update, now time.Time) {
 	case u.Series == series.LearningRate:
 		l.curve.Rate(u.Value)
 	case u.Series == series.GradientNorm && u.Value > 0:
-		l.norm.AddNorm(u.At, u.Value, now)
+		l.norm.Add(u.At, u.Value, now)
 	case u.Series == series.Nonfinite && u.Labels[0] == "gradient_norm":
-		l.norm.AddNorm(u.At, math.NaN(), now)
+		l.norm.Add(u.At, math.NaN(), now)
 	case u.Series == series.Nonfinite:
 		if u.Labels[0] == "loss" || u.Labels[0] == "val_loss" {
 			l.curve.Add(u.At, math.NaN(), now)
@@ -145,10 +145,8 @@ func (l *Losses) Settle(run func(streams.RunKey) *Run, expiration time.Duration,
 		is := Loss{Key: key, Run: run(key), Rank: of.lead, Broken: of.broken, Seen: of.seen}
 		if is.Run != nil {
 			if attempts := is.Run.Attempts(); attempts != of.attempts {
-				if of.attempts > 0 {
-					of.curve.Restart()
-					of.norm.Restart()
-				}
+				of.curve.Restart()
+				of.norm.Restart()
 				of.attempts = attempts
 			}
 			if is.Run.State != Running {

@@ -194,9 +194,8 @@ func numbersOf(source *streams.Source, values []training.Value, now time.Time) (
 			id, signal = series.GradientNorm, "gradient_norm"
 		}
 		u := streams.ValueAt(source, id, value.Number, now, scope)
-		if number := value.Number; training.Infinite(number) {
-			u = streams.Update{Source: source, Series: series.Nonfinite, Count: 1}
-			u.Labels[0] = signal
+		if training.Infinite(value.Number) {
+			u = streams.Update{Source: source, Series: series.Nonfinite, Count: 1, Labels: [series.MaxLabels]string{signal}}
 		}
 		u.At = min(value.At, now.UnixNano())
 		updates = append(updates, u)
