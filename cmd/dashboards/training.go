@@ -43,7 +43,7 @@ func trainingBoard() *board {
 				number{heading: heading{"Attempts", "Of the run with the most attempts. 1 means no restart.", 3, "none"},
 					Expr: `max(run:ml_attempts:max{` + chosen + `})`, Steps: []step{{0, good}, {2, warning}, {5, bad}}},
 				number{heading: heading{"NaN or infinite", "Losses, metrics and learning rates in this time that were NaN or infinite. The graphs below omit them.", 3, "none"},
-					Expr: orZero(`sum(` + inRange("ml_nonfinite_total", chosen, "job") + `)`), Steps: []step{{0, good}, {1, bad}}},
+					Expr: orZero(`sum(` + inRange("ml_nonfinite_total", chosen+`,ml_signal!="gradient_norm"`, "job") + `)`), Steps: []step{{0, good}, {1, bad}}},
 			}},
 			{Title: "Use of time", Height: 9, Panels: []panel{
 				graph{heading: heading{"Time of the run by state", "Every moment of every rank is in one state; over 15 minutes, the mean of the chosen runs. productive is goodput; other is time that no span covers; unknown is silence. From ml_run_time. Host time: CUDA may continue after a span.", 12, "percentunit"},
@@ -69,12 +69,14 @@ func trainingBoard() *board {
 					Steps:   []step{{0, good}, {0.01, warning}, {0.1, bad}}},
 			}},
 			{Title: "Learning", Height: 8, Panels: []panel{
-				graph{heading: heading{"Loss", "The latest loss of each scope (batch, epoch, validation) that a client sends, for each task that it names. TorchTel and TuFT send none.", 12, "short"},
+				graph{heading: heading{"Loss", "The latest loss of each scope (batch, epoch, validation) that a client sends, for each task that it names. TorchTel and TuFT send none.", 9, "short"},
 					Queries: []query{{Expr: `max by (ml_run_id, ml_loss_scope, ml_task) (` + newest(`ml_loss{`+chosen+`}`) + `)`, Legend: "{{ml_run_id}} {{ml_loss_scope}} {{ml_task}}"}}},
-				graph{heading: heading{"Validation", "Validation metrics, under the client's names.", 6, "short"},
+				graph{heading: heading{"Validation", "Validation metrics, under the client's names.", 5, "short"},
 					Queries: []query{{Expr: `max by (ml_run_id, ml_metric) (` + newest(`ml_validation_metric{`+chosen+`}`) + `)`, Legend: "{{ml_run_id}} {{ml_metric}}"}}},
-				graph{heading: heading{"Learning rate", "As last reported by the client.", 6, "sci"},
+				graph{heading: heading{"Learning rate", "As last reported by the client.", 5, "sci"},
 					Queries: []query{{Expr: whileAtWork(`max by (ml_run_id) (` + newest(`ml_learning_rate{`+chosen+`}`) + `)`), Legend: "{{ml_run_id}}"}}},
+				graph{heading: heading{"Gradient norm", "Of the latest step, before it is clipped.", 5, "short"},
+					Queries: []query{{Expr: whileAtWork(`max by (ml_run_id) (` + newest(`ml_gradient_norm{`+chosen+`}`) + `)`), Legend: "{{ml_run_id}}"}}},
 			}},
 			{Title: "Data and GPUs", Height: 8, Panels: []panel{
 				graph{heading: heading{"Work done", "Samples of all ranks, batches, and tokens if the tokens of a step are known.", 8, "short"},

@@ -49,7 +49,7 @@ var unread = vocabulary.SlotsOf(
 	mlattr.RequestID, mlattr.SamplingSessionID, mlattr.GenAIResponseID,
 	mlattr.Cluster, mlattr.RankLocal, mlattr.CorrelationConflict,
 	mlattr.BatchIndex, mlattr.Epoch, mlattr.Step,
-	mlattr.Loss, mlattr.LossScope, mlattr.LearningRate, mlattr.ValLoss, mlattr.ValMetric,
+	mlattr.Loss, mlattr.LossScope, mlattr.LearningRate, mlattr.GradientNorm, mlattr.ValLoss, mlattr.ValMetric,
 	mlattr.SamplesPerSecond, mlattr.SamplesBasis, mlattr.PrefillPerSecond, mlattr.SequencePerSecond, mlattr.ThroughputScope,
 	mlattr.TokensEstimated, mlattr.GenAIReasoningTokens, mlattr.GenAICacheCreationTokens,
 	mlattr.GenAIStream, mlattr.GenAIChoices, mlattr.GPUIndex, mlattr.GPUJoin, mlattr.GPUShared,
