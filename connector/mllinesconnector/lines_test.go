@@ -129,7 +129,7 @@ func (r *rig) describe() (lines []string) {
 	for _, s := range r.spans() {
 		var line strings.Builder
 		fmt.Fprintf(&line, "%.3f+%.3f %s", s.StartTimestamp().AsTime().Sub(start).Seconds(), s.EndTimestamp().AsTime().Sub(s.StartTimestamp().AsTime()).Seconds(), s.Name())
-		for _, key := range []string{"ml.step", "ml.loss", "ml.val.loss", "ml.learning_rate", "ml.tokens_per_second", "ml.samples_per_second", "ml.batch.size", "ml.rank.global"} {
+		for _, key := range []string{"ml.step", "ml.loss", "ml.val.loss", "ml.learning_rate", "ml.gradient.norm", "ml.tokens_per_second", "ml.samples_per_second", "ml.batch.size", "ml.rank.global"} {
 			if v, ok := s.Attributes().Get(key); ok {
 				fmt.Fprintf(&line, " %s=%s", key[strings.LastIndexByte(key, '.')+1:], v.AsString())
 			}
@@ -150,12 +150,12 @@ func TestStepsOfALine(t *testing.T) {
 	r.print(4*time.Second, fmt.Sprintf(megatronLine, "12:00:04.000000", 2, 32, 1500.0, "lm loss: 7.1E+00 | ", 0, 0))
 	assert.Equal(t, []string{
 		"1.000+1.500 train_step step=1 size=16",
-		"2.500+1.500 train_step step=2 loss=7.1 learning_rate=0.0001 size=16",
+		"2.500+1.500 train_step step=2 loss=7.1 learning_rate=0.0001 norm=1.2 size=16",
 	}, r.describe())
 	r.print(3*time.Second, fmt.Sprintf(megatronLine, "12:00:07.100000", 4, 64, 1500.0, "", 0, 0))
 	assert.Equal(t, []string{
 		"4.000+1.500 train_step step=3 size=16",
-		"5.500+1.500 train_step step=4 loss=NaN learning_rate=0.0001 size=16",
+		"5.500+1.500 train_step step=4 loss=NaN learning_rate=0.0001 norm=1.2 size=16",
 	}, r.describe(), "the loss is left out, which is NaN, and the printing took 0.1 s")
 }
 
