@@ -1,6 +1,7 @@
 package mlmetricsconnector
 
 import (
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -72,6 +73,29 @@ func TestMetricsShowTheStepsOfARun(t *testing.T) {
 	assertProblem(t, md, "trainer/looks_hung/run-a", stopped)
 	md = r.every(t, time.Minute, func() { logs++; sends() })
 	assert.Equal(t, "running", state(t, md))
+}
+
+// The norm of the gradient has a gauge, and one that is not finite is counted by its name.
+func TestMetricsShowTheNormOfTheGradient(t *testing.T) {
+	r := newRun(t, createDefaultConfig().(*Config))
+	logs := uint64(1)
+	sends := func(norm float64) {
+		md := trains(r.clock, logs, 2000, 4-float64(logs)/8)
+		of := md.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().AppendEmpty()
+		of.SetName("megatron.training.grad_norm")
+		point := of.SetEmptyGauge().DataPoints().AppendEmpty()
+		point.SetDoubleValue(norm)
+		point.SetTimestamp(pcommon.NewTimestampFromTime(r.clock))
+		r.metrics(t, md)
+		logs++
+	}
+	r.every(t, 2*time.Minute, func() { sends(0.5 + float64(logs)/64) })
+	md := r.every(t, time.Minute, func() { sends(math.Inf(1)) })
+	assert.InDelta(t, 0.5+2.0/64, find(t, md, "ml.gradient.norm").Gauge().DataPoints().At(0).DoubleValue(), 0)
+	bad := find(t, md, "ml.nonfinite").Sum().DataPoints().At(0)
+	assert.EqualValues(t, 1, bad.IntValue())
+	signal, _ := bad.Attributes().Get("ml.signal")
+	assert.Equal(t, "gradient_norm", signal.Str())
 }
 
 // A log interval longer than stall_timeout is no stall.
