@@ -619,21 +619,25 @@ func TestNormsOfTheGradient(t *testing.T) {
 // A host whose ranks make all wait now and then is named. What all hosts wait for is none's.
 func TestAHostThatIsSlowInSomeSteps(t *testing.T) {
 	for name, tt := range map[string]struct {
-		hosts int
-		late  func(w *world, host int) bool
-		found bool
+		hosts   int
+		late    func(number, host int) bool
+		seconds int
+		found   bool
 	}{
-		"one host in each tenth step":     {3, func(w *world, host int) bool { return host == 1 && w.number%10 == 0 }, true},
-		"all hosts in each tenth step":    {3, func(w *world, _ int) bool { return w.number%10 == 0 }, false},
-		"each host in each thirtieth":     {3, func(w *world, host int) bool { return w.number%30 == 10*host }, false},
-		"the only host":                   {1, func(w *world, _ int) bool { return w.number%10 == 0 }, false},
-		"one host in each hundredth step": {3, func(w *world, host int) bool { return host == 1 && w.number%100 == 0 }, false},
+		"one host in each tenth step":      {3, func(number, host int) bool { return host == 1 && number%10 == 0 }, 10, true},
+		"one host, for a short time":       {3, func(number, host int) bool { return host == 1 && number%10 == 0 }, 3, false},
+		"all hosts in each tenth step":     {3, func(number, _ int) bool { return number%10 == 0 }, 10, false},
+		"most hosts in each tenth step":    {4, func(number, host int) bool { return host > 0 && number%10 == 0 }, 10, false},
+		"each host in each thirtieth step": {3, func(number, host int) bool { return number%30 == 10*host }, 10, false},
+		"the only host":                    {1, func(number, _ int) bool { return number%10 == 0 }, 10, false},
+		"one host in each fortieth step":   {3, func(number, host int) bool { return host == 1 && number%40 == 0 }, 30, false},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t, 2*tt.hosts)
 			w.load = func(rank int) time.Duration {
-				if w.number > 200 && tt.late(w, rank/2) {
-					return 11 * time.Second
+				if w.number > 200 && tt.late(w.number, rank/2) {
+					return time.Duration(1+tt.seconds) * time.Second
 				}
 				return time.Second
 			}

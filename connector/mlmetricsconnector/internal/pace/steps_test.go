@@ -151,9 +151,10 @@ func TestLongSteps(t *testing.T) {
 		add(2, 2*second)
 	}
 	assert.InDelta(t, 5, long(), 0)
+	add(200, second)
 	add(10, second+second/10)
 	assert.InDelta(t, 5, long(), 0, "a small part of the step")
-	add(590, second)
+	add(390, second)
 	assert.InDelta(t, 4, long(), 0, "of the newest 64 groups")
 }
 
