@@ -405,7 +405,7 @@ var healthyShapes = []shape{
 	{name: "loss: batches of one", make: withLoss(5, func(r *shaped, _ int) float64 {
 		return math.Exp(0.6+0.9*r.random.NormFloat64()) + 1.5*math.Exp(-float64(r.steps)/3000)
 	})},
-	{name: "gradient norm: warm-up, then it grows; one step in 200 is ten times as high", make: withNorm(func(r *shaped) float64 {
+	{name: "gradient norm: warm-up, then it grows, one step in 200 is ten times as high", make: withNorm(func(r *shaped) float64 {
 		norm := (0.5 + 8*math.Exp(-float64(r.steps)/150) + float64(r.steps)/8000) * math.Exp(0.15*r.random.NormFloat64())
 		if r.random.IntN(200) == 0 {
 			norm *= 10
