@@ -88,6 +88,8 @@ type limits struct {
 	// ask is the time between two questions to a gateway. The first one comes within it, so
 	// that the collectors of a fleet do not ask at once.
 	ask time.Duration
+	// later is the time between two looks for what comes after a hang's evidence was written.
+	later time.Duration
 }
 
 // EvidenceConfig says what is gathered of the processes of a run that hangs.
@@ -97,8 +99,8 @@ type EvidenceConfig struct {
 	RootPath string `mapstructure:"root_path"`
 
 	// FlightRecorder lists patterns of files with PyTorch's Flight Recorder dumps, below
-	// RootPath. Those written since an hour before the hang are copied, at most 64 MiB.
-	// Default: empty, which copies none.
+	// RootPath. Those written since an hour before the hang are copied, at most 64 MiB, and as
+	// much of those of the hour after. Default: empty, which copies none.
 	FlightRecorder []string `mapstructure:"flight_recorder"`
 
 	// Gateway is the client of an ml_view that shows what gateways conclude: it is asked
@@ -139,7 +141,7 @@ func createDefaultConfig() component.Config {
 		Retention:          RetentionConfig{MaxArtifacts: 1000, MaxBytes: 512 << 20, MaxAge: 30 * 24 * time.Hour},
 		MinFreeBytes:       1 << 30,
 		Evidence:           EvidenceConfig{Gateway: gateway},
-		limits:             limits{workers: 2, queue: 256, bytes: 64 << 20, groups: 10_000, spans: 500, ask: 10 * time.Second},
+		limits:             limits{workers: 2, queue: 256, bytes: 64 << 20, groups: 10_000, spans: 500, ask: 10 * time.Second, later: 10 * time.Second},
 	}
 }
 

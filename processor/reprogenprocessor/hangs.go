@@ -29,8 +29,9 @@ import (
 const (
 	// gatherTimeout is how long the evidence of one hang may take.
 	gatherTimeout = 30 * time.Second
-	// maxHangs is how many hangs wait; each gathers once, one after the other.
-	maxHangs = 16
+	// maxHangs is how many hangs wait; each gathers once, one after the other. What comes within
+	// addsFor is added to the evidence of as many, and as many verdicts are remembered.
+	maxHangs, addsFor = 16, time.Hour
 	// maxGathered is of how many runs is known that their evidence was gathered.
 	maxGathered = 256
 	// maxLines is how many log records are remembered, of at most maxLine bytes.
@@ -48,18 +49,35 @@ type hangs struct {
 	// state has what the collector's components left out. It is nil before the start.
 	state *shared.State
 
-	// gathered has when the evidence of each run was gathered last.
+	// gathered has when the evidence of each run was gathered last, and open the evidence to
+	// which is added what comes later.
 	gathered *simplelru.LRU[string, time.Time]
+	open     []opened
 
-	mu    sync.Mutex
-	lines []string // of log records, the newest last
+	mu       sync.Mutex
+	lines    []string                        // of log records, the newest last
+	verdicts *simplelru.LRU[string, verdict] // by run
+}
+
+// opened is the evidence of a hang that was written.
+type opened struct {
+	*evidence.Bundle
+	group, name string
+	at          time.Time
+}
+
+// verdict says which ranks of a run wait for which.
+type verdict struct {
+	at   time.Time
+	text string
 }
 
 func newHangs(cfg *EvidenceConfig, gpus *gpustate.State, w *writer) *hangs {
 	gathered, _ := simplelru.NewLRU[string, time.Time](maxGathered, nil) // fails for a size of 0
+	verdicts, _ := simplelru.NewLRU[string, verdict](maxHangs, nil)
 	return &hangs{
 		gatherer: evidence.New(cfg.RootPath, cfg.FlightRecorder), gpus: gpus, writer: w, waiting: make(chan evidence.Hang, maxHangs),
-		gathered: gathered,
+		gathered: gathered, verdicts: verdicts,
 	}
 }
 
@@ -72,6 +90,7 @@ func (h *hangs) observe(ctx context.Context, ld plog.Logs) {
 			for _, record := range sl.LogRecords().All() {
 				if own {
 					h.await(ctx, rl.Resource().Attributes(), record)
+					h.conclude(record)
 				}
 				if h.writer.cfg.CaptureContent && record.SeverityNumber() >= plog.SeverityNumberWarn && record.Body().Type() == pcommon.ValueTypeStr {
 					h.remember(rl.Resource().Attributes(), record)
@@ -94,6 +113,35 @@ func (h *hangs) await(ctx context.Context, resource pcommon.Map, record plog.Log
 	}
 }
 
+// conclude remembers which ranks wait for which, if a record says that. Of those of one moment, the
+// first has the most evidence.
+func (h *hangs) conclude(record plog.LogRecord) {
+	run, text, ok := evidence.VerdictOf(record)
+	if !ok {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if last, _ := h.verdicts.Get(run); record.Timestamp().AsTime().After(last.at) {
+		h.verdicts.Add(run, verdict{record.Timestamp().AsTime(), text})
+	}
+}
+
+// verdictOf returns which ranks of a hang wait for which, "" if that is unknown. That of an unknown
+// run counts where no other run hangs.
+func (h *hangs) verdictOf(hang *evidence.Hang) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	said, ok := h.verdicts.Get(hang.Run)
+	if !ok && !slices.ContainsFunc(h.open, func(o opened) bool { return o.Run != hang.Run }) {
+		said, _ = h.verdicts.Get("")
+	}
+	if said.at.Before(hang.Onset) {
+		return "" // of an earlier hang
+	}
+	return said.text
+}
+
 func (h *hangs) remember(resource pcommon.Map, record plog.LogRecord) {
 	body := strings.ReplaceAll(mlattr.CutText(record.Body().Str(), maxLine), "\n", " ")
 	line := strings.Join([]string{record.Timestamp().AsTime().Format(time.RFC3339), record.SeverityNumber().String(), attr.Text(resource, mlattr.ServiceName), body}, " ")
@@ -105,14 +153,18 @@ func (h *hangs) remember(resource pcommon.Map, record plog.LogRecord) {
 	h.lines = append(h.lines, line)
 }
 
-// gather gathers the evidence of the hangs that wait, until ctx ends.
+// gather gathers the evidence of the hangs that wait, and adds what comes later, until ctx ends.
 func (h *hangs) gather(ctx context.Context) {
+	later := time.NewTicker(h.writer.cfg.limits.later)
+	defer later.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case hang := <-h.waiting:
 			h.write(ctx, &hang)
+		case <-later.C:
+			h.add(ctx)
 		}
 	}
 }
@@ -138,13 +190,10 @@ func (h *hangs) write(ctx context.Context, hang *evidence.Hang) {
 	h.mu.Lock()
 	log := slices.Clone(h.lines)
 	h.mu.Unlock()
-	for i := range log {
-		log[i] = redact.Text(log[i])
-	}
 	if at, _ := h.gathered.Get(hang.Run); hang.Elsewhere && at.After(hang.Onset) {
 		return
 	}
-	files := h.gatherer.Gather(ctx, hang, h.gpus.Of(hang.Run, h.writer.now()), log, h.left())
+	bundle, files := h.gatherer.Gather(ctx, hang, h.verdictOf(hang), h.gpus.Of(hang.Run, h.writer.now()), log, h.left())
 	if len(files) == 0 {
 		return
 	}
@@ -158,12 +207,32 @@ func (h *hangs) write(ctx context.Context, hang *evidence.Hang) {
 			FirstSeen: hang.Onset, LastSeen: hang.Detected, Services: []string{hang.Service}, Exemplars: []string{name},
 		})
 	}
-	if err != nil {
-		h.writer.dropped(ctx, 1, dropWriteError)
-		h.writer.warn("The evidence of a hang could not be written", err)
+	if h.failed(ctx, err) {
 		return
 	}
+	h.open = slices.DeleteFunc(h.open, func(o opened) bool { return o.group == of }) // what comes is of the new hang
+	h.open = append(h.open[max(0, len(h.open)+1-maxHangs):], opened{bundle, of, name, h.writer.now()})
 	h.writer.telemetry.ProcessorReproGenWritten.Add(ctx, 1, h.writer.own)
 	h.writer.enforce()
 	h.writer.logger.Info("Gathered the evidence of a hang", zap.String("run", hang.Run), zap.String("path", of+"/"+name))
+}
+
+// failed reports whether evidence could not be written, and counts that.
+func (h *hangs) failed(ctx context.Context, err error) bool {
+	if err != nil {
+		h.writer.dropped(ctx, 1, dropWriteError)
+		h.writer.warn("The evidence of a hang could not be written", err)
+	}
+	return err != nil
+}
+
+// add adds what has come to the evidence of the last hour.
+func (h *hangs) add(ctx context.Context) {
+	h.open = slices.DeleteFunc(h.open, func(o opened) bool { return h.writer.now().Sub(o.at) > addsFor })
+	for _, o := range h.open {
+		files := h.gatherer.Later(o.Bundle, h.verdictOf(o.Hang))
+		if len(files) > 0 && !h.failed(ctx, h.writer.disk.Add(o.group, o.name, files)) {
+			h.writer.enforce()
+		}
+	}
 }

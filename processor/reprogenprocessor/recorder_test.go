@@ -51,6 +51,8 @@ func (d *stuckDisk) WriteGroup(g store.Group) error {
 	return nil
 }
 
+func (*stuckDisk) Add(string, string, []store.File) error { return errors.New("stuck") }
+
 func (*stuckDisk) Bytes() int64 { return 0 }
 func (*stuckDisk) Close() error { return nil }
 

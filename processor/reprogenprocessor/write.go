@@ -25,6 +25,7 @@ import (
 type disk interface {
 	WriteGroup(store.Group) error
 	Write(fingerprint, name string, origin share.Origin, files []store.File) error
+	Add(fingerprint, name string, files []store.File) error
 	Enforce(now time.Time, path func(share.Origin) share.Path) ([]store.Artifact, error)
 	Bytes() int64
 	Close() error

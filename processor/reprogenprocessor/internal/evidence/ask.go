@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
@@ -59,6 +60,12 @@ func (h *Hang) heard() {
 		texts = append(texts, &h.Evidence[i])
 	}
 	for _, text := range texts {
-		*text = mlattr.CutText(strings.Join(strings.Fields(*text), " "), maxSentence)
+		*text = oneLine(*text)
 	}
+}
+
+// oneLine returns the beginning of a text as one line without control characters.
+func oneLine(text string) string {
+	words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
+	return mlattr.CutText(strings.Join(words, " "), maxSentence)
 }

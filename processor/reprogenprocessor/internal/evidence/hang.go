@@ -36,6 +36,15 @@ type Hang struct {
 // maxEvidence bounds the sentences that are read of a record, and maxSentence each, in bytes.
 const maxEvidence, maxSentence = 32, 1024
 
+// VerdictOf returns which ranks of a run wait for which, as a log record of the nccl receiver says
+// that has compared dumps, and whether it says that. run is "" if the receiver does not know it.
+func VerdictOf(record plog.LogRecord) (run, text string, ok bool) {
+	if record.EventName() != "pytorch.flight_recorder.wait" || record.Body().Type() != pcommon.ValueTypeStr {
+		return "", "", false
+	}
+	return mlattr.CutText(attr.Text(record.Attributes(), mlattr.RunID), maxSentence), oneLine(record.Body().Str()), true
+}
+
 // HangOf returns the hang that begins, as a log record of ml_metrics says, and whether it says one.
 func HangOf(resource pcommon.Map, record plog.LogRecord) (h Hang, ok bool) {
 	if record.EventName() != mlattr.Problem {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 )
@@ -38,14 +39,25 @@ type wait struct {
 	threads int
 }
 
-// processesOf returns the processes of a hang's run, by the ids of the run, its job or its
-// container. Where none has one, they are all with the rank of a launcher. blocked are lines
-// about processes of the host in an uninterruptible wait. unread is how many processes of the
-// host do not say what they are, because that needs privileges.
-func (g *Gatherer) processesOf(ctx context.Context, h *Hang) (of []process, blocked []string, unread int) {
+// look is what the whole host shows at one moment.
+type look struct {
+	at time.Time
+	// processes are those that an id of a run, its job or its container or a launcher's rank
+	// describes, in the order of their ranks.
+	processes []process
+	// blocked are lines about processes in an uninterruptible wait, and state about links and
+	// file systems, nil until it is wanted.
+	blocked, state []string
+	// unread is how many processes do not say what they are, because that needs privileges.
+	unread int
+}
+
+// lookAround looks at the host's processes.
+func (g *Gatherer) lookAround(ctx context.Context) (l look) {
+	l.at = time.Now()
 	proc, err := os.Open(filepath.Join("/", g.Root, "proc"))
 	if err != nil {
-		return nil, nil, 0
+		return l
 	}
 	defer func() { _ = proc.Close() }()
 	names, _ := proc.Readdirnames(maxListed) // what could be read counts
@@ -59,28 +71,36 @@ func (g *Gatherer) processesOf(ctx context.Context, h *Hang) (of []process, bloc
 			continue
 		}
 		if found.Environ == workload.SourceDenied {
-			unread++
+			l.unread++
 		}
-		if first := g.processes.Threads(uint32(pid), 1); len(first) > 0 && first[0].State == 'D' && len(blocked) < maxBlocked {
+		if first := g.processes.Threads(uint32(pid), 1); len(first) > 0 && first[0].State == 'D' && len(l.blocked) < maxBlocked {
 			is := process{pid: uint32(pid), Process: found, waits: []wait{{first[0], 1}}}
-			blocked = append(blocked, is.line())
+			l.blocked = append(l.blocked, is.line())
 		}
-		ids := h.Run != "" && found.RunID == h.Run || h.Job != "" && found.SlurmJobID == h.Job || h.Container != "" && found.ContainerID == h.Container
-		if ids || found.RankGlobal.Known {
-			of = append(of, process{pid: uint32(pid), Process: found, ids: ids})
+		if found.RankGlobal.Known || found.RunID != "" || found.SlurmJobID != "" || found.ContainerID != "" {
+			l.processes = append(l.processes, process{pid: uint32(pid), Process: found})
+		}
+	}
+	slices.SortFunc(l.processes, func(a, b process) int {
+		return cmp.Or(cmp.Compare(a.RankGlobal.Value, b.RankGlobal.Value), cmp.Compare(a.pid, b.pid))
+	})
+	return l
+}
+
+// of returns the processes of a hang's run, by the ids of the run, its job or its container.
+// Where none has one, they are all with the rank of a launcher.
+func (l *look) of(h *Hang) (of []process) {
+	for i := range l.processes {
+		p := l.processes[i]
+		p.ids = h.Run != "" && p.RunID == h.Run || h.Job != "" && p.SlurmJobID == h.Job || h.Container != "" && p.ContainerID == h.Container
+		if p.ids || p.RankGlobal.Known {
+			of = append(of, p)
 		}
 	}
 	if slices.ContainsFunc(of, func(p process) bool { return p.ids }) {
 		of = slices.DeleteFunc(of, func(p process) bool { return !p.ids })
 	}
-	slices.SortFunc(of, func(a, b process) int {
-		return cmp.Or(cmp.Compare(a.RankGlobal.Value, b.RankGlobal.Value), cmp.Compare(a.pid, b.pid))
-	})
-	of = of[:min(len(of), maxProcesses)]
-	for i := range of {
-		of[i].waits = g.waitsOf(of[i].pid)
-	}
-	return of, blocked, unread
+	return of[:min(len(of), maxProcesses)]
 }
 
 // waitsOf returns where the threads of a process wait.

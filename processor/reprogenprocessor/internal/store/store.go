@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/saved"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
@@ -178,18 +179,15 @@ func (s *Store) Write(fingerprint, name string, origin share.Origin, files []Fil
 	if !groupName.MatchString(fingerprint) || !artifactName.MatchString(name) {
 		return fmt.Errorf("%q/%q is no name of the layout", fingerprint, name)
 	}
-	var size int64
-	for _, f := range files {
-		size += int64(len(f.Content))
-	}
-	if err := s.room(size); err != nil {
+	size, err := s.room(files)
+	if err != nil {
 		return err
 	}
 	tmp := tmpPrefix + rand.Text()
-	if err := s.root.Mkdir(tmp, 0o700); err != nil {
+	if err = s.root.Mkdir(tmp, 0o700); err != nil {
 		return err
 	}
-	err := s.fill(tmp, files)
+	err = s.fill(tmp, files)
 	if err == nil {
 		err = s.place(tmp, Artifact{
 			Fingerprint: fingerprint, Name: name, origin: origin, size: size, written: artifactTime(name),
@@ -201,16 +199,37 @@ func (s *Store) Write(fingerprint, name string, origin share.Origin, files []Fil
 	return errors.Join(syncDirectory(s.root, fingerprint), syncDirectory(s.root, "."))
 }
 
-// room returns ErrNoSpace if size bytes would leave too little free space. It
-// returns nil if the free space is unknown.
-func (s *Store) room(size int64) error {
+// Add writes further files into an artifact, or in place of those with their names. Of one that is
+// no longer kept it writes none. The error is ErrNoSpace if the disk is too full.
+func (s *Store) Add(fingerprint, name string, files []File) error {
+	if _, err := s.room(files); err != nil {
+		return err
+	}
+	folder := fingerprint + "/" + name
+	err := saved.IgnoreMissing(s.fill(folder, files))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a := mlattr.Find(s.kept, func(a *Artifact) bool { return a.Fingerprint == fingerprint && a.Name == name }); a != nil {
+		size := s.sizeOf(folder)
+		s.bytes.Add(size - a.size)
+		a.size = size
+	}
+	return err
+}
+
+// room returns the size of files, and ErrNoSpace if they would leave too little free space, where
+// that is known.
+func (s *Store) room(files []File) (size int64, err error) {
+	for _, f := range files {
+		size += int64(len(f.Content))
+	}
 	if s.limits.Free <= 0 {
-		return nil
+		return size, nil
 	}
 	if free, known := s.free(s.lock); known && free-size < s.limits.Free {
-		return fmt.Errorf("%w: %d bytes are free, %d must stay so", ErrNoSpace, free, s.limits.Free)
+		return 0, fmt.Errorf("%w: %d bytes are free, %d must stay so", ErrNoSpace, free, s.limits.Free)
 	}
-	return nil
+	return size, nil
 }
 
 func (s *Store) fill(tmp string, files []File) error {
