@@ -156,6 +156,8 @@ func TestManyDumpsAfterAHang(t *testing.T) {
 		}
 	}
 	eventually(t, folder, "left out, because they are more than 64: ")
+	require.NoError(t, w.logs.ConsumeLogs(t.Context(), waits("run-7", "Rank 0 waits.", time.Now())))
+	eventually(t, folder, "# Rank 0 waits.\n")
 	w.shutdown()
 	assert.Len(t, filesIn(t, folder), 64)
 	assert.Equal(t, 2, strings.Count(text(t, folder, "report.md"), "left out"))
@@ -212,6 +214,15 @@ func TestWhoWaitsInAnUnknownRun(t *testing.T) {
 	eventually(t, second, "later-0-")
 	assert.Regexp(t, `^# Rank 0 waits for rank 1\.\n`, text(t, first, "report.md"))
 	assert.Regexp(t, `^# Run run-8 looks hung`, text(t, second, "report.md"))
+
+	// A report to which nothing comes is not written again.
+	was, err := os.Stat(filepath.Join(first, "report.md"))
+	require.NoError(t, err)
+	require.NoError(t, w.logs.ConsumeLogs(t.Context(), waits("run-8", "Rank 4 waits.", time.Now())))
+	eventually(t, second, "# Rank 4 waits.\n")
+	is, err := os.Stat(filepath.Join(first, "report.md"))
+	require.NoError(t, err)
+	assert.True(t, os.SameFile(was, is) && was.ModTime().Equal(is.ModTime()))
 }
 
 // TestHangsAtOnce share a look at the host; one that is concluded later gets its own.
