@@ -142,7 +142,8 @@ func hang(t *testing.T, name, why string) {
 	folder := filepath.Dir(written()[0])
 	report, err := os.ReadFile(filepath.Join(folder, "report.md"))
 	require.NoError(t, err)
-	assert.Regexp(t, "^# .*"+run+".*looks hung", string(report))
+	assert.Regexp(t, `^# Ranks? .* waits? in .*\n\n.*`+run+".*looks hung", string(report), "the dumps were compared before")
+	assert.Contains(t, string(report), why)
 	copied, err := filepath.Glob(filepath.Join(folder, "dump-*-comm_lib_trace_rank_*"))
 	require.NoError(t, err)
 	living := ranks
