@@ -44,6 +44,9 @@ const (
 	GPUWorkloadUtilization = "nvidia.gpu.workload.utilization"
 	// GPUProcessMemory is the memory that one process has, in bytes, by ProcessID.
 	GPUProcessMemory = "nvidia.gpu.process.memory.usage"
+	// GPUFabricState is the state of a GPU's registration with the NVLink fabric, by
+	// NVML's number; 4 is completed with an error.
+	GPUFabricState = "nvidia.gpu.fabric.state"
 	// GPURecoveryAction is what the driver asks for, by NVML's
 	// nvmlDeviceGpuRecoveryAction_t: a RecoveryReset, for example. It is also an attribute
 	// of records about failed GPUs.

@@ -39,7 +39,7 @@ func TestGPUNamesAreTheReceivers(t *testing.T) {
 	for _, name := range []string{
 		mlattr.GPUMemoryLimit, mlattr.GPUMemoryUsage, mlattr.GPUMemoryReserved, mlattr.GPUUtilization, mlattr.GPUStatus,
 		mlattr.GPUThrottleActive, mlattr.GPUWorkloadMemory, mlattr.GPUWorkloadUtilization, mlattr.GPUProcessMemory,
-		mlattr.GPUSMUtilization, mlattr.GPUBusyTime, mlattr.GPURecoveryAction,
+		mlattr.GPUSMUtilization, mlattr.GPUBusyTime, mlattr.GPURecoveryAction, mlattr.GPUFabricState,
 		mlattr.GPUNVLinkErrors, mlattr.PCIeErrors, mlattr.PortErrors, mlattr.MountSilence,
 	} {
 		assert.Contains(t, defined["metrics"], name)

@@ -238,3 +238,23 @@ func TestHangsAtOnce(t *testing.T) {
 	assert.Contains(t, text(t, w.evidenceOf(both[1]), "report.md"), "process 77 (cp)")
 	assert.NotContains(t, text(t, w.evidenceOf(hung("run-9", mlattr.ProblemBegan)), "report.md"), "process 77")
 }
+
+// TestFabricOfAHang: NCCL waits for ever for a GPU that is not registered with the NVLink fabric.
+func TestFabricOfAHang(t *testing.T) {
+	cfg, _ := laterConfig(t)
+	w := newWorld(t, cfg)
+	for i, words := range []string{"", "not started", "in progress", "completed", "completed with an error", ""} {
+		batch := gpuAt("node", i, w.clock.now()).memory(gib, 80*gib).workload(gib, map[string]any{"ml.run.id": "run-7"})
+		if words != "" {
+			batch.point("nvidia.gpu.fabric.state", int64(i), nil)
+		}
+		w.gpu(batch)
+	}
+	report := text(t, w.evidenceOf(hung("run-7", mlattr.ProblemBegan)), "report.md")
+	for i, words := range []string{"", "not started", "in progress", "completed", "completed with an error", ""} {
+		if words != "" {
+			words = ", NVLink fabric registration " + words
+		}
+		assert.Regexp(t, fmt.Sprintf(`\n- GPU %d of node .*: 1\.0 GiB of 80\.0 GiB used%s; `, i, words), report)
+	}
+}

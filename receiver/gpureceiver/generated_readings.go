@@ -355,6 +355,9 @@ var readingPoints = []readingPoint{
 	{"nvidia.gpu.memory.retired_pages", device.RetiredDoubleBit, func(p *points, value float64) {
 		p.RecordNvidiaGpuMemoryRetiredPagesDataPoint(p.now, int64(value), p.id, p.host, p.index, metadata.AttributeNvidiaGpuMemoryRetirementCauseDoubleBit, p.labels...)
 	}},
+	{"nvidia.gpu.fabric.state", device.FabricState, func(p *points, value float64) {
+		p.RecordNvidiaGpuFabricStateDataPoint(p.now, int64(value), p.id, p.host, p.index, p.labels...)
+	}},
 	{"nvidia.gpu.recovery.action", device.RecoveryAction, func(p *points, value float64) {
 		p.RecordNvidiaGpuRecoveryActionDataPoint(p.now, int64(value), p.id, p.host, p.index, p.labels...)
 	}},

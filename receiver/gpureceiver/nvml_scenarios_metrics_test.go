@@ -42,6 +42,7 @@ func init() {
 		"GPM released":            {run: runGPMReleased},
 		"fields":                  {control: "type:82 99\ntype:269 1\nfield:194 -2\nstatus:94 999\nstatus:230 2", run: runFields},
 		"fields of an old driver": {library: "OLD_DRIVER", run: runFieldsOfAnOldDriver},
+		"fabric":                  {control: "fabric_state 0", run: runFabric},
 		"NVLink 5":                {control: "nvlink5 1000", run: runNVLink5},
 		"MIG":                     {control: "mig 1", run: runMIG},
 		"MIG without names":       {control: "mig 1\nunnamed 1", run: runMIGWithoutNames},
@@ -289,6 +290,25 @@ func runFields(t *testing.T, d *fakeDriver) {
 		"sw_power_cap": 1.5, "sync_boost": 0.25, "sw_thermal_slowdown": 0.75, "hw_thermal_slowdown": 0.5, "hw_power_brake_slowdown": 0,
 	}, by(metrics, gpu0, "nvidia.gpu.throttle.time", "nvidia.gpu.throttle.reason"), "a field of 32 bits is another driver's")
 	assert.Equal(t, map[string]int64{"memory_temperature UNEXPECTED_TYPE": 2, "pcie_replays UNKNOWN": 2}, r.failed(t))
+}
+
+// A GPU that is not behind NVSwitches has no state. The status is that of a completed registration.
+func runFabric(t *testing.T, d *fakeDriver) {
+	r := newRig(t, d.config(t))
+	assert.Empty(t, pointsOf(r.scrape(t), gpu0, "nvidia.gpu.fabric.state"))
+	for _, step := range []struct {
+		control  []string
+		expected float64
+	}{
+		{[]string{"fabric_state 1", "fabric_status 999"}, 1},
+		{[]string{"fabric_state 2"}, 2},
+		{[]string{"fabric_state 3", "fabric_status 0"}, 3},
+		{[]string{"fabric_state 3", "fabric_status 999"}, 4},
+	} {
+		d.set(t, step.control...)
+		assert.InDelta(t, step.expected, value(t, r.after(t, time.Minute), gpu0, "nvidia.gpu.fabric.state"), 0, step.control)
+	}
+	assert.Empty(t, r.failed(t))
 }
 
 func runFieldsOfAnOldDriver(t *testing.T, d *fakeDriver) {

@@ -88,6 +88,7 @@ func runOldDriver(t *testing.T, d *fakeDriver) {
 	metrics := newRig(t, d.config(t)).scrape(t)
 	assert.Equal(t, "ok", driverState(t, metrics))
 	assert.Empty(t, pointsOf(metrics, gpu0, "hw.energy"))
+	assert.Empty(t, pointsOf(metrics, gpu0, "nvidia.gpu.fabric.state"))
 	assert.Empty(t, pointsOf(metrics, gpu0, "nvidia.gpu.workload.memory.usage"))
 	assert.Len(t, pointsOf(metrics, gpu0, "hw.temperature"), 1)
 	assert.Len(t, pointsOf(metrics, gpu0, "hw.gpu.utilization"), 1)

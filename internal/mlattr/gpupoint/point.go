@@ -32,6 +32,7 @@ const (
 	WorkloadUtilization // of a workload
 	ProcessMemory       // of a process
 	Recovery            // an mlattr.GPURecoveryAction
+	Fabric              // an mlattr.GPUFabricState
 )
 
 // metric is what a metric has: its quantity, the attribute that Point.Name is from, and
@@ -56,6 +57,7 @@ var metrics = map[string]metric{
 	mlattr.GPUWorkloadUtilization: {Quantity: WorkloadUtilization},
 	mlattr.GPUProcessMemory:       {Quantity: ProcessMemory},
 	mlattr.GPURecoveryAction:      {Quantity: Recovery},
+	mlattr.GPUFabricState:         {Quantity: Fabric},
 }
 
 // QuantityOf returns the quantity of a metric by its name.

@@ -115,7 +115,7 @@ func TestQuantities(t *testing.T) {
 	for _, name := range []string{
 		mlattr.GPUMemoryUsage, mlattr.GPUMemoryLimit, mlattr.GPUMemoryReserved, mlattr.GPUPower, mlattr.GPUPowerLimit, mlattr.GPUUtilization,
 		mlattr.GPUSMUtilization, mlattr.GPUBusyTime, mlattr.GPUStatus, mlattr.GPUThrottleActive, mlattr.GPUWorkloadMemory,
-		mlattr.GPUWorkloadUtilization, mlattr.GPUProcessMemory, mlattr.GPURecoveryAction,
+		mlattr.GPUWorkloadUtilization, mlattr.GPUProcessMemory, mlattr.GPURecoveryAction, mlattr.GPUFabricState,
 	} {
 		of := gpupoint.QuantityOf(name)
 		assert.NotEqual(t, gpupoint.None, of, name)

@@ -51,6 +51,7 @@ type reading struct {
 	at                       time.Time
 	used, limit, utilization float64
 	status                   string
+	fabric                   float64
 	throttled                []string
 	uses                     []use
 	more                     bool // there are further workloads
@@ -112,7 +113,7 @@ func (s *State) Add(md pmetric.Metrics, now time.Time) {
 // reads are the quantities that may show the cause of a failure.
 var reads = map[gpupoint.Quantity]bool{
 	gpupoint.MemoryUsed: true, gpupoint.MemoryLimit: true, gpupoint.Utilization: true,
-	gpupoint.Status: true, gpupoint.Throttle: true, gpupoint.WorkloadMemory: true,
+	gpupoint.Status: true, gpupoint.Throttle: true, gpupoint.WorkloadMemory: true, gpupoint.Fabric: true,
 }
 
 func (s *State) add(p *gpupoint.Point, attributes pcommon.Map) {
@@ -160,6 +161,8 @@ func (g *gpu) add(p *gpupoint.Point, attributes pcommon.Map) {
 		r.limit = p.Value
 	case gpupoint.Utilization:
 		r.utilization = p.Value
+	case gpupoint.Fabric:
+		r.fabric = p.Value
 	case gpupoint.Status:
 		if p.Value == 1 {
 			r.status = nameOf(p)
@@ -279,6 +282,7 @@ func (g *gpu) line(r *reading, own string) string {
 	add(r.used >= 0, " used")
 	add(r.utilization >= 0, ", %.0f%% busy", 100*r.utilization)
 	add(r.status != "", ", %s", r.status)
+	add(fabrics[r.fabric] != "", ", NVLink fabric registration %s", fabrics[r.fabric])
 	add(len(r.throttled) > 0, ", clocks held down by %s", strings.Join(r.throttled, ", "))
 	slices.SortStableFunc(r.uses, func(a, b use) int { return cmp.Compare(b.memory, a.memory) })
 	for i := range r.uses {
@@ -288,6 +292,9 @@ func (g *gpu) line(r *reading, own string) string {
 	add(true, "; read at %s", r.at.UTC().Format(time.RFC3339Nano))
 	return b.String()
 }
+
+// fabrics are the words for an mlattr.GPUFabricState.
+var fabrics = map[float64]string{1: "not started", 2: "in progress", 3: "completed", 4: "completed with an error"}
 
 func gibibytes(bytes float64) string { return fmt.Sprintf("%.1f GiB", bytes/(1<<30)) }
 

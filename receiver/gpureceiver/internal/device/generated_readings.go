@@ -164,7 +164,8 @@ var (
 	RemapFailed           = &Quantity{Name: "repair.remap_failed", Key: "repair.remap_failed", Flag: true, bounds: flag, Entry: -1, index: 112}
 	RetiredSingleBit      = &Quantity{Name: "repair.retired_pages_multiple_single_bit", Key: "repair.retired_pages_multiple_single_bit", Counter: true, bounds: events, Entry: -1, index: 113}
 	RetiredDoubleBit      = &Quantity{Name: "repair.retired_pages_double_bit", Key: "repair.retired_pages_double_bit", Counter: true, bounds: events, Entry: -1, index: 114}
-	RecoveryAction        = &Quantity{Name: "recovery_action", Key: "recovery_action", bounds: small, Entry: -1, index: 115}
+	FabricState           = &Quantity{Name: "fabric_state", Key: "fabric_state", bounds: small, Entry: -1, index: 115}
+	RecoveryAction        = &Quantity{Name: "recovery_action", Key: "recovery_action", bounds: small, Entry: -1, index: 116}
 )
 
 // Quantities are all quantities of Readings.
@@ -284,6 +285,7 @@ var Quantities = []*Quantity{
 	RemapFailed,
 	RetiredSingleBit,
 	RetiredDoubleBit,
+	FabricState,
 	RecoveryAction,
 }
 
@@ -405,8 +407,9 @@ var byKey = map[string]*Quantity{
 	"repair.remap_failed":                             RemapFailed,
 	"repair.retired_pages_multiple_single_bit":        RetiredSingleBit,
 	"repair.retired_pages_double_bit":                 RetiredDoubleBit,
+	"fabric_state":                                    FabricState,
 	"recovery_action":                                 RecoveryAction,
 }
 
 // quantityCount is the number of quantities.
-const quantityCount = 116
+const quantityCount = 117

@@ -507,6 +507,26 @@ func (ms *NvidiaGpuEccErrorsLifetimeMetricConfig) Unmarshal(parser *confmap.Conf
 	return nil
 }
 
+// NvidiaGpuFabricStateMetricConfig provides config for the nvidia.gpu.fabric.state metric.
+type NvidiaGpuFabricStateMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *NvidiaGpuFabricStateMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
 // NvidiaGpuInfoMetricConfig provides config for the nvidia.gpu.info metric.
 type NvidiaGpuInfoMetricConfig struct {
 	Enabled          bool `mapstructure:"enabled"`
@@ -1214,6 +1234,7 @@ type MetricsConfig struct {
 	NvidiaGpuDramUtilization             NvidiaGpuDramUtilizationMetricConfig             `mapstructure:"nvidia.gpu.dram.utilization"`
 	NvidiaGpuDriverState                 NvidiaGpuDriverStateMetricConfig                 `mapstructure:"nvidia.gpu.driver.state"`
 	NvidiaGpuEccErrorsLifetime           NvidiaGpuEccErrorsLifetimeMetricConfig           `mapstructure:"nvidia.gpu.ecc.errors.lifetime"`
+	NvidiaGpuFabricState                 NvidiaGpuFabricStateMetricConfig                 `mapstructure:"nvidia.gpu.fabric.state"`
 	NvidiaGpuInfo                        NvidiaGpuInfoMetricConfig                        `mapstructure:"nvidia.gpu.info"`
 	NvidiaGpuKernelLogState              NvidiaGpuKernelLogStateMetricConfig              `mapstructure:"nvidia.gpu.kernel_log.state"`
 	NvidiaGpuMemoryControllerUtilization NvidiaGpuMemoryControllerUtilizationMetricConfig `mapstructure:"nvidia.gpu.memory.controller.utilization"`
@@ -1326,6 +1347,9 @@ func DefaultMetricsConfig() MetricsConfig {
 		},
 		NvidiaGpuEccErrorsLifetime: NvidiaGpuEccErrorsLifetimeMetricConfig{
 			Enabled: false,
+		},
+		NvidiaGpuFabricState: NvidiaGpuFabricStateMetricConfig{
+			Enabled: true,
 		},
 		NvidiaGpuInfo: NvidiaGpuInfoMetricConfig{
 			Enabled: true,

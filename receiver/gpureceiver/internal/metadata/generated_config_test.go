@@ -101,6 +101,9 @@ func TestMetricsBuilderConfig(t *testing.T) {
 					NvidiaGpuEccErrorsLifetime: NvidiaGpuEccErrorsLifetimeMetricConfig{
 						Enabled: true,
 					},
+					NvidiaGpuFabricState: NvidiaGpuFabricStateMetricConfig{
+						Enabled: true,
+					},
 					NvidiaGpuInfo: NvidiaGpuInfoMetricConfig{
 						Enabled: true,
 					},
@@ -306,6 +309,9 @@ func TestMetricsBuilderConfig(t *testing.T) {
 					NvidiaGpuEccErrorsLifetime: NvidiaGpuEccErrorsLifetimeMetricConfig{
 						Enabled: false,
 					},
+					NvidiaGpuFabricState: NvidiaGpuFabricStateMetricConfig{
+						Enabled: false,
+					},
 					NvidiaGpuInfo: NvidiaGpuInfoMetricConfig{
 						Enabled: false,
 					},
@@ -436,7 +442,7 @@ func TestMetricsBuilderConfig(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			cfg := loadMetricsBuilderConfig(t, tt.name)
-			diff := cmp.Diff(tt.want, cfg, cmpopts.IgnoreUnexported(HostMountSilenceMetricConfig{}, HwEnergyMetricConfig{}, HwErrorsMetricConfig{}, HwFanSpeedRatioMetricConfig{}, HwGpuIoMetricConfig{}, HwGpuMemoryLimitMetricConfig{}, HwGpuMemoryUsageMetricConfig{}, HwGpuMemoryUtilizationMetricConfig{}, HwGpuUtilizationMetricConfig{}, HwNetworkBandwidthLimitMetricConfig{}, HwNetworkUpMetricConfig{}, HwPowerMetricConfig{}, HwStatusMetricConfig{}, HwTemperatureMetricConfig{}, HwTemperatureLimitMetricConfig{}, InfinibandPortErrorsMetricConfig{}, InfinibandPortWaitsMetricConfig{}, NvidiaGpuAttributionMetricConfig{}, NvidiaGpuBar1UsageMetricConfig{}, NvidiaGpuBusyTimeMetricConfig{}, NvidiaGpuClockFrequencyMetricConfig{}, NvidiaGpuClockLimitMetricConfig{}, NvidiaGpuDramUtilizationMetricConfig{}, NvidiaGpuDriverStateMetricConfig{}, NvidiaGpuEccErrorsLifetimeMetricConfig{}, NvidiaGpuInfoMetricConfig{}, NvidiaGpuKernelLogStateMetricConfig{}, NvidiaGpuMemoryControllerUtilizationMetricConfig{}, NvidiaGpuMemoryRemapFailedMetricConfig{}, NvidiaGpuMemoryRemapPendingMetricConfig{}, NvidiaGpuMemoryRemappedRowsMetricConfig{}, NvidiaGpuMemoryReservedMetricConfig{}, NvidiaGpuMemoryRetiredPagesMetricConfig{}, NvidiaGpuNvlinkErrorsMetricConfig{}, NvidiaGpuNvlinkIoMetricConfig{}, NvidiaGpuNvlinkLinksMetricConfig{}, NvidiaGpuPcieLinkGenerationMetricConfig{}, NvidiaGpuPcieLinkWidthMetricConfig{}, NvidiaGpuPcieReplaysMetricConfig{}, NvidiaGpuPcieThroughputMetricConfig{}, NvidiaGpuPerformanceStateMetricConfig{}, NvidiaGpuPipeUtilizationMetricConfig{}, NvidiaGpuPowerInstantMetricConfig{}, NvidiaGpuPowerLimitMetricConfig{}, NvidiaGpuPowerPeakMetricConfig{}, NvidiaGpuProcessMemoryUsageMetricConfig{}, NvidiaGpuProcessUtilizationMetricConfig{}, NvidiaGpuProcessesMetricConfig{}, NvidiaGpuRecoveryActionMetricConfig{}, NvidiaGpuSmOccupancyMetricConfig{}, NvidiaGpuSmUtilizationMetricConfig{}, NvidiaGpuThrottleActiveMetricConfig{}, NvidiaGpuThrottleTimeMetricConfig{}, NvidiaGpuUtilizationPeakMetricConfig{}, NvidiaGpuWorkloadMemoryUsageMetricConfig{}, NvidiaGpuWorkloadUtilizationMetricConfig{}, NvidiaGpuXidErrorsMetricConfig{}, NvidiaNvswitchSxidErrorsMetricConfig{}, PcieErrorsMetricConfig{}, ResourceAttributeConfig{}))
+			diff := cmp.Diff(tt.want, cfg, cmpopts.IgnoreUnexported(HostMountSilenceMetricConfig{}, HwEnergyMetricConfig{}, HwErrorsMetricConfig{}, HwFanSpeedRatioMetricConfig{}, HwGpuIoMetricConfig{}, HwGpuMemoryLimitMetricConfig{}, HwGpuMemoryUsageMetricConfig{}, HwGpuMemoryUtilizationMetricConfig{}, HwGpuUtilizationMetricConfig{}, HwNetworkBandwidthLimitMetricConfig{}, HwNetworkUpMetricConfig{}, HwPowerMetricConfig{}, HwStatusMetricConfig{}, HwTemperatureMetricConfig{}, HwTemperatureLimitMetricConfig{}, InfinibandPortErrorsMetricConfig{}, InfinibandPortWaitsMetricConfig{}, NvidiaGpuAttributionMetricConfig{}, NvidiaGpuBar1UsageMetricConfig{}, NvidiaGpuBusyTimeMetricConfig{}, NvidiaGpuClockFrequencyMetricConfig{}, NvidiaGpuClockLimitMetricConfig{}, NvidiaGpuDramUtilizationMetricConfig{}, NvidiaGpuDriverStateMetricConfig{}, NvidiaGpuEccErrorsLifetimeMetricConfig{}, NvidiaGpuFabricStateMetricConfig{}, NvidiaGpuInfoMetricConfig{}, NvidiaGpuKernelLogStateMetricConfig{}, NvidiaGpuMemoryControllerUtilizationMetricConfig{}, NvidiaGpuMemoryRemapFailedMetricConfig{}, NvidiaGpuMemoryRemapPendingMetricConfig{}, NvidiaGpuMemoryRemappedRowsMetricConfig{}, NvidiaGpuMemoryReservedMetricConfig{}, NvidiaGpuMemoryRetiredPagesMetricConfig{}, NvidiaGpuNvlinkErrorsMetricConfig{}, NvidiaGpuNvlinkIoMetricConfig{}, NvidiaGpuNvlinkLinksMetricConfig{}, NvidiaGpuPcieLinkGenerationMetricConfig{}, NvidiaGpuPcieLinkWidthMetricConfig{}, NvidiaGpuPcieReplaysMetricConfig{}, NvidiaGpuPcieThroughputMetricConfig{}, NvidiaGpuPerformanceStateMetricConfig{}, NvidiaGpuPipeUtilizationMetricConfig{}, NvidiaGpuPowerInstantMetricConfig{}, NvidiaGpuPowerLimitMetricConfig{}, NvidiaGpuPowerPeakMetricConfig{}, NvidiaGpuProcessMemoryUsageMetricConfig{}, NvidiaGpuProcessUtilizationMetricConfig{}, NvidiaGpuProcessesMetricConfig{}, NvidiaGpuRecoveryActionMetricConfig{}, NvidiaGpuSmOccupancyMetricConfig{}, NvidiaGpuSmUtilizationMetricConfig{}, NvidiaGpuThrottleActiveMetricConfig{}, NvidiaGpuThrottleTimeMetricConfig{}, NvidiaGpuUtilizationPeakMetricConfig{}, NvidiaGpuWorkloadMemoryUsageMetricConfig{}, NvidiaGpuWorkloadUtilizationMetricConfig{}, NvidiaGpuXidErrorsMetricConfig{}, NvidiaNvswitchSxidErrorsMetricConfig{}, PcieErrorsMetricConfig{}, ResourceAttributeConfig{}))
 			require.Emptyf(t, diff, "Config mismatch (-expected +actual):\n%s", diff)
 		})
 	}

@@ -937,6 +937,10 @@ var MetricsInfo = metricsInfo{
 		Name:       "nvidia.gpu.ecc.errors.lifetime",
 		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "error.type", "nvidia.gpu.memory.location", "hw.parent", "nvidia.gpu.source"},
 	},
+	NvidiaGpuFabricState: metricInfo{
+		Name:       "nvidia.gpu.fabric.state",
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "hw.parent", "nvidia.gpu.source"},
+	},
 	NvidiaGpuInfo: metricInfo{
 		Name:       "nvidia.gpu.info",
 		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "hw.name", "hw.driver_version", "nvidia.gpu.pci.bus_id", "nvidia.gpu.mig.profile", "nvidia.gpu.mig.gpu_instance.id", "nvidia.gpu.mig.compute_instance.id", "hw.parent", "nvidia.gpu.source"},
@@ -1101,6 +1105,7 @@ type metricsInfo struct {
 	NvidiaGpuDramUtilization             metricInfo
 	NvidiaGpuDriverState                 metricInfo
 	NvidiaGpuEccErrorsLifetime           metricInfo
+	NvidiaGpuFabricState                 metricInfo
 	NvidiaGpuInfo                        metricInfo
 	NvidiaGpuKernelLogState              metricInfo
 	NvidiaGpuMemoryControllerUtilization metricInfo
@@ -2749,6 +2754,63 @@ func (m *metricNvidiaGpuEccErrorsLifetime) emit(metrics pmetric.MetricSlice) {
 
 func newMetricNvidiaGpuEccErrorsLifetime(cfg NvidiaGpuEccErrorsLifetimeMetricConfig) metricNvidiaGpuEccErrorsLifetime {
 	m := metricNvidiaGpuEccErrorsLifetime{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
+type metricNvidiaGpuFabricState struct {
+	data     pmetric.Metric                   // data buffer for generated metric.
+	config   NvidiaGpuFabricStateMetricConfig // metric config provided by user.
+	capacity int                              // max observed number of data points added to the metric.
+}
+
+// init fills nvidia.gpu.fabric.state metric with initial data.
+func (m *metricNvidiaGpuFabricState) init() {
+	m.data.SetName("nvidia.gpu.fabric.state")
+	m.data.SetDescription("State of the GPU's registration with the NVLink fabric, of GPUs behind NVSwitches: 1 not started, 2 in progress, 3 completed, 4 completed with an error.")
+	m.data.SetUnit("")
+	m.data.SetEmptyGauge()
+	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricNvidiaGpuFabricState) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, options ...MetricAttributeOption) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Gauge().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetIntValue(val)
+	dp.Attributes().PutStr("hw.id", hwIDAttributeValue)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+	dp.Attributes().PutInt("nvidia.gpu.index", nvidiaGpuIndexAttributeValue)
+	for _, op := range options {
+		op.apply(dp)
+	}
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricNvidiaGpuFabricState) updateCapacity() {
+	if m.data.Gauge().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Gauge().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricNvidiaGpuFabricState) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Gauge().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricNvidiaGpuFabricState(cfg NvidiaGpuFabricStateMetricConfig) metricNvidiaGpuFabricState {
+	m := metricNvidiaGpuFabricState{config: cfg}
 
 	if cfg.Enabled {
 		m.data = pmetric.NewMetric()
@@ -4779,6 +4841,7 @@ type MetricsBuilder struct {
 	metricNvidiaGpuDramUtilization             metricNvidiaGpuDramUtilization
 	metricNvidiaGpuDriverState                 metricNvidiaGpuDriverState
 	metricNvidiaGpuEccErrorsLifetime           metricNvidiaGpuEccErrorsLifetime
+	metricNvidiaGpuFabricState                 metricNvidiaGpuFabricState
 	metricNvidiaGpuInfo                        metricNvidiaGpuInfo
 	metricNvidiaGpuKernelLogState              metricNvidiaGpuKernelLogState
 	metricNvidiaGpuMemoryControllerUtilization metricNvidiaGpuMemoryControllerUtilization
@@ -4863,6 +4926,7 @@ func NewMetricsBuilder(mbc MetricsBuilderConfig, settings receiver.Settings, opt
 		metricNvidiaGpuDramUtilization:             newMetricNvidiaGpuDramUtilization(mbc.Metrics.NvidiaGpuDramUtilization),
 		metricNvidiaGpuDriverState:                 newMetricNvidiaGpuDriverState(mbc.Metrics.NvidiaGpuDriverState),
 		metricNvidiaGpuEccErrorsLifetime:           newMetricNvidiaGpuEccErrorsLifetime(mbc.Metrics.NvidiaGpuEccErrorsLifetime),
+		metricNvidiaGpuFabricState:                 newMetricNvidiaGpuFabricState(mbc.Metrics.NvidiaGpuFabricState),
 		metricNvidiaGpuInfo:                        newMetricNvidiaGpuInfo(mbc.Metrics.NvidiaGpuInfo),
 		metricNvidiaGpuKernelLogState:              newMetricNvidiaGpuKernelLogState(mbc.Metrics.NvidiaGpuKernelLogState),
 		metricNvidiaGpuMemoryControllerUtilization: newMetricNvidiaGpuMemoryControllerUtilization(mbc.Metrics.NvidiaGpuMemoryControllerUtilization),
@@ -5108,6 +5172,7 @@ func (mb *MetricsBuilder) EmitForResource(options ...ResourceMetricsOption) {
 	mb.metricNvidiaGpuDramUtilization.emit(ils.Metrics())
 	mb.metricNvidiaGpuDriverState.emit(ils.Metrics())
 	mb.metricNvidiaGpuEccErrorsLifetime.emit(ils.Metrics())
+	mb.metricNvidiaGpuFabricState.emit(ils.Metrics())
 	mb.metricNvidiaGpuInfo.emit(ils.Metrics())
 	mb.metricNvidiaGpuKernelLogState.emit(ils.Metrics())
 	mb.metricNvidiaGpuMemoryControllerUtilization.emit(ils.Metrics())
@@ -5296,6 +5361,11 @@ func (mb *MetricsBuilder) RecordNvidiaGpuDriverStateDataPoint(ts pcommon.Timesta
 // RecordNvidiaGpuEccErrorsLifetimeDataPoint adds a data point to nvidia.gpu.ecc.errors.lifetime metric.
 func (mb *MetricsBuilder) RecordNvidiaGpuEccErrorsLifetimeDataPoint(ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, errorTypeAttributeValue AttributeErrorType, nvidiaGpuMemoryLocationAttributeValue AttributeNvidiaGpuMemoryLocation, options ...MetricAttributeOption) {
 	mb.metricNvidiaGpuEccErrorsLifetime.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, errorTypeAttributeValue.String(), nvidiaGpuMemoryLocationAttributeValue.String(), options...)
+}
+
+// RecordNvidiaGpuFabricStateDataPoint adds a data point to nvidia.gpu.fabric.state metric.
+func (mb *MetricsBuilder) RecordNvidiaGpuFabricStateDataPoint(ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, options ...MetricAttributeOption) {
+	mb.metricNvidiaGpuFabricState.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, options...)
 }
 
 // RecordNvidiaGpuInfoDataPoint adds a data point to nvidia.gpu.info metric.

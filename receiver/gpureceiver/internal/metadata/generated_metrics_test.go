@@ -143,6 +143,9 @@ func TestMetricsBuilder(t *testing.T) {
 			mb.RecordNvidiaGpuEccErrorsLifetimeDataPoint(ts, 1, "hw.id-val", "host.name-val", 16, AttributeErrorTypeCorrected, AttributeNvidiaGpuMemoryLocationDeviceMemory, WithHwParentMetricAttribute("hw.parent-val"), WithNvidiaGpuSourceMetricAttribute("nvidia.gpu.source-val"))
 			defaultMetricsCount++
 			allMetricsCount++
+			mb.RecordNvidiaGpuFabricStateDataPoint(ts, 1, "hw.id-val", "host.name-val", 16, WithHwParentMetricAttribute("hw.parent-val"), WithNvidiaGpuSourceMetricAttribute("nvidia.gpu.source-val"))
+			defaultMetricsCount++
+			allMetricsCount++
 			mb.RecordNvidiaGpuInfoDataPoint(ts, 1, "hw.id-val", "host.name-val", 16, WithHwNameMetricAttribute("hw.name-val"), WithHwDriverVersionMetricAttribute("hw.driver_version-val"), WithNvidiaGpuPciBusIDMetricAttribute("nvidia.gpu.pci.bus_id-val"), WithNvidiaGpuMigProfileMetricAttribute("nvidia.gpu.mig.profile-val"), WithNvidiaGpuMigGpuInstanceIDMetricAttribute(30), WithNvidiaGpuMigComputeInstanceIDMetricAttribute(34), WithHwParentMetricAttribute("hw.parent-val"), WithNvidiaGpuSourceMetricAttribute("nvidia.gpu.source-val"))
 			defaultMetricsCount++
 			allMetricsCount++
@@ -1000,6 +1003,33 @@ func TestMetricsBuilder(t *testing.T) {
 					nvidiaGpuMemoryLocationAttrVal, ok := dp.Attributes().Get("nvidia.gpu.memory.location")
 					assert.True(t, ok)
 					assert.Equal(t, "device_memory", nvidiaGpuMemoryLocationAttrVal.Str())
+					hwParentAttrVal, ok := dp.Attributes().Get("hw.parent")
+					assert.True(t, ok)
+					assert.Equal(t, "hw.parent-val", hwParentAttrVal.Str())
+					nvidiaGpuSourceAttrVal, ok := dp.Attributes().Get("nvidia.gpu.source")
+					assert.True(t, ok)
+					assert.Equal(t, "nvidia.gpu.source-val", nvidiaGpuSourceAttrVal.Str())
+				case "nvidia.gpu.fabric.state":
+					assert.False(t, validatedMetrics["nvidia.gpu.fabric.state"], "Found a duplicate in the metrics slice: nvidia.gpu.fabric.state")
+					validatedMetrics["nvidia.gpu.fabric.state"] = true
+					assert.Equal(t, pmetric.MetricTypeGauge, mi.Type())
+					assert.Equal(t, 1, mi.Gauge().DataPoints().Len())
+					assert.Equal(t, "State of the GPU's registration with the NVLink fabric, of GPUs behind NVSwitches: 1 not started, 2 in progress, 3 completed, 4 completed with an error.", mi.Description())
+					assert.Empty(t, mi.Unit())
+					dp := mi.Gauge().DataPoints().At(0)
+					assert.Equal(t, start, dp.StartTimestamp())
+					assert.Equal(t, ts, dp.Timestamp())
+					assert.Equal(t, pmetric.NumberDataPointValueTypeInt, dp.ValueType())
+					assert.Equal(t, int64(1), dp.IntValue())
+					hwIDAttrVal, ok := dp.Attributes().Get("hw.id")
+					assert.True(t, ok)
+					assert.Equal(t, "hw.id-val", hwIDAttrVal.Str())
+					hostNameAttrVal, ok := dp.Attributes().Get("host.name")
+					assert.True(t, ok)
+					assert.Equal(t, "host.name-val", hostNameAttrVal.Str())
+					nvidiaGpuIndexAttrVal, ok := dp.Attributes().Get("nvidia.gpu.index")
+					assert.True(t, ok)
+					assert.EqualValues(t, 16, nvidiaGpuIndexAttrVal.Int())
 					hwParentAttrVal, ok := dp.Attributes().Get("hw.parent")
 					assert.True(t, ok)
 					assert.Equal(t, "hw.parent-val", hwParentAttrVal.Str())

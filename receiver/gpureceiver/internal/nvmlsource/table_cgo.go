@@ -115,6 +115,7 @@ func (t *table) wholeCalls() []call {
 		held("hw_power_brake_slowdown", fields.long(nvml.FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN)),
 		number("ecc", device.ECCCorrected, t.totalErrors(nvml.MEMORY_ERROR_TYPE_CORRECTED)),
 		number("ecc", device.ECCUncorrected, t.totalErrors(nvml.MEMORY_ERROR_TYPE_UNCORRECTED)),
+		number("fabric_state", device.FabricState, whole(g, "nvmlDeviceGetGpuFabricInfo", t.fabricState, 1)),
 		{name: "remapped_rows", read: t.remappedRows, yields: []*device.Quantity{
 			device.RemappedCorrectable, device.RemappedUncorrectable, device.RemapPending, device.RemapFailed,
 		}},
@@ -314,6 +315,19 @@ func (t *table) performanceState() (int, nvml.Return) {
 		ret = nvml.ERROR_NOT_SUPPORTED
 	}
 	return int(state), ret
+}
+
+// fabricState is NVML's state of the registration with the NVLink fabric, and 1 more if that was
+// completed with an error.
+func (t *table) fabricState() (uint32, nvml.Return) {
+	info, ret := t.device.GetGpuFabricInfoV().V1()
+	switch {
+	case ret == nvml.SUCCESS && info.State == nvml.GPU_FABRIC_STATE_NOT_SUPPORTED:
+		ret = nvml.ERROR_NOT_SUPPORTED
+	case info.State == nvml.GPU_FABRIC_STATE_COMPLETED && nvml.Return(info.Status) != nvml.SUCCESS: // #nosec G115 -- only compared
+		info.State++
+	}
+	return uint32(info.State), ret
 }
 
 func (t *table) totalErrors(kind nvml.MemoryErrorType) func() (float64, status) {

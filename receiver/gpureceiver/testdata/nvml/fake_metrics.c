@@ -236,6 +236,13 @@ nvmlReturn_t nvmlDeviceGetArchitecture(nvmlDevice_t device, nvmlDeviceArchitectu
   return NVML_SUCCESS;
 }
 
+nvmlReturn_t nvmlDeviceGetGpuFabricInfo(nvmlDevice_t device, nvmlGpuFabricInfo_t *info) {
+  ENTER(device.handle->index);
+  info->state = (unsigned char)control("fabric_state", 3);
+  info->status = (nvmlReturn_t)control("fabric_status", 0);
+  return NVML_SUCCESS;
+}
+
 nvmlReturn_t nvmlDeviceGetRemappedRows(nvmlDevice_t device, unsigned int *correctable, unsigned int *uncorrectable, unsigned int *pending, unsigned int *failed) {
   ENTER(device.handle->index);
   *correctable = 3;

@@ -22,6 +22,8 @@
 //   type:F N           the type of field F
 //   status:F N         what field F returns
 //   nvlink5 N          NVLinks tell bytes one by one only, link 0 N of them
+//   fabric_state N     state of the registration with the fabric, 3 by default,
+//   fabric_status N    and its status
 //   gpm:M N            thousandths of metric M of GPM
 //   gpm_status:M N     what metric M of GPM returns
 //   mig N              GPU 0 has MIG, switched off for 0, else with the MIG
