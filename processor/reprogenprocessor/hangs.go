@@ -52,29 +52,16 @@ type hangs struct {
 	// gathered has when the evidence of each run was gathered last, and open the evidence to
 	// which is added what comes later.
 	gathered *simplelru.LRU[string, time.Time]
-	open     []opened
+	open     []*evidence.Bundle
 
 	mu       sync.Mutex
-	lines    []string                        // of log records, the newest last
-	verdicts *simplelru.LRU[string, verdict] // by run
-}
-
-// opened is the evidence of a hang that was written.
-type opened struct {
-	*evidence.Bundle
-	group, name string
-	at          time.Time
-}
-
-// verdict says which ranks of a run wait for which.
-type verdict struct {
-	at   time.Time
-	text string
+	lines    []string                                 // of log records, the newest last
+	verdicts *simplelru.LRU[string, evidence.Verdict] // by run
 }
 
 func newHangs(cfg *EvidenceConfig, gpus *gpustate.State, w *writer) *hangs {
 	gathered, _ := simplelru.NewLRU[string, time.Time](maxGathered, nil) // fails for a size of 0
-	verdicts, _ := simplelru.NewLRU[string, verdict](maxHangs, nil)
+	verdicts, _ := simplelru.NewLRU[string, evidence.Verdict](maxHangs, nil)
 	return &hangs{
 		gatherer: evidence.New(cfg.RootPath, cfg.FlightRecorder), gpus: gpus, writer: w, waiting: make(chan evidence.Hang, maxHangs),
 		gathered: gathered, verdicts: verdicts,
@@ -90,7 +77,9 @@ func (h *hangs) observe(ctx context.Context, ld plog.Logs) {
 			for _, record := range sl.LogRecords().All() {
 				if own {
 					h.await(ctx, rl.Resource().Attributes(), record)
-					h.conclude(record)
+				}
+				if own && record.EventName() == evidence.WaitEvent {
+					h.conclude(evidence.VerdictOf(record))
 				}
 				if h.writer.cfg.CaptureContent && record.SeverityNumber() >= plog.SeverityNumberWarn && record.Body().Type() == pcommon.ValueTypeStr {
 					h.remember(rl.Resource().Attributes(), record)
@@ -113,17 +102,13 @@ func (h *hangs) await(ctx context.Context, resource pcommon.Map, record plog.Log
 	}
 }
 
-// conclude remembers which ranks wait for which, if a record says that. Of those of one moment, the
-// first has the most evidence.
-func (h *hangs) conclude(record plog.LogRecord) {
-	run, text, ok := evidence.VerdictOf(record)
-	if !ok {
-		return
-	}
+// conclude remembers which ranks wait for which. Of what is said of one moment, the first has the
+// most evidence.
+func (h *hangs) conclude(said evidence.Verdict) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if last, _ := h.verdicts.Get(run); record.Timestamp().AsTime().After(last.at) {
-		h.verdicts.Add(run, verdict{record.Timestamp().AsTime(), text})
+	if last, _ := h.verdicts.Get(said.Run); said.At.After(last.At) {
+		h.verdicts.Add(said.Run, said)
 	}
 }
 
@@ -133,13 +118,13 @@ func (h *hangs) verdictOf(hang *evidence.Hang) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	said, ok := h.verdicts.Get(hang.Run)
-	if !ok && !slices.ContainsFunc(h.open, func(o opened) bool { return o.Run != hang.Run }) {
+	if !ok && !slices.ContainsFunc(h.open, func(b *evidence.Bundle) bool { return b.Run != hang.Run }) {
 		said, _ = h.verdicts.Get("")
 	}
-	if said.at.Before(hang.Onset) {
+	if said.At.Before(hang.Onset) {
 		return "" // of an earlier hang
 	}
-	return said.text
+	return said.Text
 }
 
 func (h *hangs) remember(resource pcommon.Map, record plog.LogRecord) {
@@ -164,7 +149,7 @@ func (h *hangs) gather(ctx context.Context) {
 		case hang := <-h.waiting:
 			h.write(ctx, &hang)
 		case <-later.C:
-			h.add(ctx)
+			h.add()
 		}
 	}
 }
@@ -207,31 +192,27 @@ func (h *hangs) write(ctx context.Context, hang *evidence.Hang) {
 			FirstSeen: hang.Onset, LastSeen: hang.Detected, Services: []string{hang.Service}, Exemplars: []string{name},
 		})
 	}
-	if h.failed(ctx, err) {
+	if err != nil {
+		h.writer.dropped(ctx, 1, dropWriteError)
+		h.writer.warn("The evidence of a hang could not be written", err)
 		return
 	}
-	h.open = slices.DeleteFunc(h.open, func(o opened) bool { return o.group == of }) // what comes is of the new hang
-	h.open = append(h.open[max(0, len(h.open)+1-maxHangs):], opened{bundle, of, name, h.writer.now()})
+	bundle.Group, bundle.Name, bundle.At = of, name, h.writer.now()
+	h.open = slices.DeleteFunc(h.open, func(b *evidence.Bundle) bool { return b.Group == of }) // what comes is of the new hang
+	h.open = append(h.open[max(0, len(h.open)+1-maxHangs):], bundle)
 	h.writer.telemetry.ProcessorReproGenWritten.Add(ctx, 1, h.writer.own)
 	h.writer.enforce()
 	h.writer.logger.Info("Gathered the evidence of a hang", zap.String("run", hang.Run), zap.String("path", of+"/"+name))
 }
 
-// failed reports whether evidence could not be written, and counts that.
-func (h *hangs) failed(ctx context.Context, err error) bool {
-	if err != nil {
-		h.writer.dropped(ctx, 1, dropWriteError)
-		h.writer.warn("The evidence of a hang could not be written", err)
-	}
-	return err != nil
-}
-
 // add adds what has come to the evidence of the last hour.
-func (h *hangs) add(ctx context.Context) {
-	h.open = slices.DeleteFunc(h.open, func(o opened) bool { return h.writer.now().Sub(o.at) > addsFor })
-	for _, o := range h.open {
-		files := h.gatherer.Later(o.Bundle, h.verdictOf(o.Hang))
-		if len(files) > 0 && !h.failed(ctx, h.writer.disk.Add(o.group, o.name, files)) {
+func (h *hangs) add() {
+	h.open = slices.DeleteFunc(h.open, func(b *evidence.Bundle) bool { return h.writer.now().Sub(b.At) > addsFor })
+	for _, b := range h.open {
+		if files := h.gatherer.Later(b, h.verdictOf(b.Hang)); len(files) > 0 {
+			if err := h.writer.disk.Add(b.Group, b.Name, files); err != nil {
+				h.writer.warn("Nothing could be added to the evidence of a hang", err)
+			}
 			h.writer.enforce()
 		}
 	}

@@ -148,14 +148,14 @@ func TestManyDumpsAfterAHang(t *testing.T) {
 	require.NoError(t, os.Truncate(large, 64<<20+1))
 	require.NoError(t, os.Chtimes(large, time.Time{}, time.Now().Add(time.Hour)))
 	require.NoError(t, os.Rename(large, filepath.Join(filepath.Dir(large), "trace_rank_large")))
-	eventually(t, folder, "left out, because all are more than 64 MiB")
+	eventually(t, folder, "left out, because all are more than 64 MiB or 64 files")
 	for n := range 66 {
 		dump("trace_rank_again", strings.Repeat("x", n), -time.Hour-time.Duration(n)*time.Second)
 		if n < 63 {
-			eventually(t, folder, fmt.Sprintf("\n- later-%d-trace_rank_again, %d bytes\n", n, n))
+			eventually(t, folder, fmt.Sprintf("\n- later-%d-trace_rank_again, %d bytes\n", n+1, n))
 		}
 	}
-	eventually(t, folder, "left out, because they are more than 64: ")
+	eventually(t, folder, "or 64 files: "+filepath.Join(filepath.Dir(large), "trace_rank_again")+"\n")
 	require.NoError(t, w.logs.ConsumeLogs(t.Context(), waits("run-7", "Rank 0 waits.", time.Now())))
 	eventually(t, folder, "# Rank 0 waits.\n")
 	w.shutdown()

@@ -46,31 +46,38 @@ type Gatherer struct {
 	Dumps     []string
 	processes *workload.Processes
 	mounts    *hoststate.Mounts
-	seen      look
+
+	// looked is when the host was looked at. Then were seen the processes that an id of a run, its
+	// job or its container or a launcher's rank describes, lines about links, file systems and
+	// processes in an uninterruptible wait, and how many processes do not say what they are,
+	// because that needs privileges.
+	looked    time.Time
+	described []process
+	state     []string
+	unread    int
 }
 
 // Bundle is the evidence of a hang, to which is added what comes later.
 type Bundle struct {
 	*Hang
-	// verdict says which ranks wait for which, "" until it is known.
-	verdict string
-	// body is the report below its first sentence, and later are lines about what was added.
-	body  string
-	later []string
-	dumps dumps
-}
+	// Group and Name are those of its folder, At is when that was written.
+	Group, Name string
+	At          time.Time
 
-// dumps are the Flight Recorder dumps of a hang that were looked at.
-type dumps struct {
-	prefix string
-	// since is when the oldest was written, and age how long ago the newest.
-	since time.Time
-	age   time.Duration
-	// written has when each that was looked at was written, by its path.
+	// verdict says which ranks wait for which, "" until it is known. body is the report below its
+	// first sentences, and later are lines about what was added.
+	verdict, body string
+	later         []string
+
+	// prefix begins the names of the dumps that are copied: those written since a moment, the
+	// newest of that age. written has when each that was looked at was written, by its path. files
+	// is how many these are, bytes what the copied ones have.
+	prefix  string
+	since   time.Time
+	age     time.Duration
 	written map[string]time.Time
-	// files is how many were looked at, copied of them and bytes what these have.
-	files, copied int
-	bytes         int64
+	files   int
+	bytes   int64
 }
 
 // New returns a Gatherer.
@@ -83,24 +90,21 @@ func New(root string, dumps []string) *Gatherer {
 // the report. When ctx ends, it returns what it has. A look at the host that was begun after the
 // hang was concluded serves it. Of a hang elsewhere it returns none if nothing of the run is here.
 func (g *Gatherer) Gather(ctx context.Context, h *Hang, verdict string, gpus, log, left []string) (*Bundle, []store.File) {
-	if !g.seen.at.After(h.Detected) || time.Since(g.seen.at) > lookServes {
-		g.seen = g.lookAround(ctx)
+	if !g.looked.After(h.Detected) || time.Since(g.looked) > lookServes {
+		g.look(ctx)
 	}
-	processes := g.seen.of(h)
+	processes := g.processesOf(h)
 	if h.Elsewhere && len(gpus) == 0 && (len(processes) == 0 || !processes[0].ids) {
 		return nil, nil
 	}
 	for i := range processes {
 		processes[i].waits = g.waitsOf(processes[i].pid)
 	}
-	if g.seen.state == nil {
-		g.seen.state = append(g.host(ctx), g.seen.blocked...)
-	}
-	b := &Bundle{Hang: h, verdict: verdict, dumps: dumps{prefix: "dump-", since: h.Onset.Add(-dumpsSince), written: make(map[string]time.Time)}}
-	gathered := time.Now()
-	files, notes := g.copy(&b.dumps)
-	if g.seen.unread > 0 {
-		notes = slices.Insert(notes, 0, fmt.Sprintf("%d processes of the host could not be looked into: that needs CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH.", g.seen.unread))
+	b := &Bundle{Hang: h, verdict: verdict, prefix: "dump-", since: h.Onset.Add(-dumpsSince), written: make(map[string]time.Time)}
+	later := Bundle{Hang: h, verdict: verdict, prefix: "later-", since: time.Now().Add(-settled), age: settled, written: b.written}
+	files, notes := g.copy(b)
+	if g.unread > 0 {
+		notes = append(notes, fmt.Sprintf("%d processes of the host could not be looked into: that needs CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH.", g.unread))
 	}
 	if len(log) > 0 {
 		for i := range log {
@@ -108,15 +112,14 @@ func (g *Gatherer) Gather(ctx context.Context, h *Hang, verdict string, gpus, lo
 		}
 		files = append(files, store.File{Name: "log.txt", Content: []byte(strings.Join(log, "\n") + "\n")})
 	}
-	b.body = g.body(h, processes, gpus, g.seen.state, left, files, notes)
-	b.dumps = dumps{prefix: "later-", since: gathered.Add(-settled), age: settled, written: b.dumps.written}
-	return b, append(files, b.report())
+	later.body = g.body(h, processes, gpus, left, files, notes)
+	return &later, append(files, later.report())
 }
 
 // Later returns the files that what came since adds to the evidence of a hang or changes, none if
 // nothing came: dumps, and which ranks wait for which.
 func (g *Gatherer) Later(b *Bundle, verdict string) []store.File {
-	files, notes := g.copy(&b.dumps)
+	files, notes := g.copy(b)
 	if len(files)+len(notes) == 0 && (verdict == "" || verdict == b.verdict) {
 		return nil
 	}
@@ -127,44 +130,34 @@ func (g *Gatherer) Later(b *Bundle, verdict string) []store.File {
 // report begins with which ranks wait for which, if that is known, and with what is wrong.
 func (b *Bundle) report() store.File {
 	var text strings.Builder
-	text.WriteString("# ")
-	if b.verdict != "" {
-		text.WriteString(b.verdict + "\n\n")
-	}
-	text.WriteString(b.Text + "\n" + b.body)
+	text.WriteString("# " + strings.TrimLeft(b.verdict+"\n\n"+b.Text, "\n") + "\n" + b.body)
 	section(&text, "Added later", b.later)
 	return store.File{Name: ReportName, Content: []byte(redact.Text(text.String()))}
 }
 
 // copy returns the Flight Recorder dumps that were not looked at before. Anybody may write there: a
 // name could be too long for the file beside the report, or forge its lines.
-func (g *Gatherer) copy(d *dumps) (files []store.File, notes []string) {
+func (g *Gatherer) copy(b *Bundle) (files []store.File, notes []string) {
 	for _, pattern := range g.Dumps {
 		found, _ := filepath.Glob(filepath.Join("/", g.Root, pattern)) // Validate has checked it
 		for _, path := range found {
 			info, err := os.Lstat(path)
-			if err != nil || !info.Mode().IsRegular() || info.ModTime().Before(d.since) || time.Since(info.ModTime()).Abs() < d.age ||
-				info.ModTime().Equal(d.written[path]) || len(info.Name()) > maxName || strings.ContainsFunc(path, unicode.IsControl) {
+			if err != nil || !info.Mode().IsRegular() || info.ModTime().Before(b.since) || time.Since(info.ModTime()).Abs() < b.age ||
+				info.ModTime().Equal(b.written[path]) || b.files > maxDumpFiles || len(info.Name()) > maxName || strings.ContainsFunc(path, unicode.IsControl) {
 				continue
 			}
-			if d.files++; d.files > maxDumpFiles {
-				if d.files == maxDumpFiles+1 {
-					notes = append(notes, "Flight Recorder dumps are left out, because they are more than 64: "+path)
-				}
-				return files, notes
-			}
-			d.written[path] = info.ModTime()
-			if info.Size() > maxDumps-d.bytes {
-				notes = append(notes, "A Flight Recorder dump is left out, because all are more than 64 MiB: "+path)
+			b.files, b.written[path] = b.files+1, info.ModTime()
+			if b.files > maxDumpFiles || info.Size() > maxDumps-b.bytes {
+				notes = append(notes, "Flight Recorder dumps are left out, because all are more than 64 MiB or 64 files: "+path)
 				continue
 			}
-			content, err := saved.ReadIn(filepath.Dir(path), filepath.Base(path), maxDumps-d.bytes) // anybody may write to the folder
+			content, err := saved.ReadIn(filepath.Dir(path), filepath.Base(path), maxDumps-b.bytes) // anybody may write to the folder
 			if err != nil {
 				notes = append(notes, fmt.Sprintf("A Flight Recorder dump could not be read: %v", err))
 				continue
 			}
-			files = append(files, store.File{Name: d.prefix + strconv.Itoa(d.copied) + "-" + filepath.Base(path), Content: content})
-			d.copied, d.bytes = d.copied+1, d.bytes+int64(len(content))
+			b.bytes += int64(len(content))
+			files = append(files, store.File{Name: b.prefix + strconv.Itoa(b.files-1) + "-" + filepath.Base(path), Content: content})
 		}
 	}
 	return files, notes
@@ -186,7 +179,7 @@ func listed(files []store.File) []string {
 }
 
 // body returns a report below the sentence that says what is wrong.
-func (g *Gatherer) body(h *Hang, processes []process, gpus, host, left []string, files []store.File, notes []string) string {
+func (g *Gatherer) body(h *Hang, processes []process, gpus, left []string, files []store.File, notes []string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\nSince %s, concluded at %s. Host %s.\n", h.Onset.UTC().Format(time.RFC3339), h.Detected.UTC().Format(time.RFC3339), workload.HostName(g.Root))
 	if h.Next != "" {
@@ -204,7 +197,7 @@ func (g *Gatherer) body(h *Hang, processes []process, gpus, host, left []string,
 	}
 	section(&b, "Processes of the run on this host", lines)
 	section(&b, "GPUs of the run", gpus)
-	section(&b, "Links, network file systems and blocked processes of this host", host)
+	section(&b, "Links, network file systems and blocked processes of this host", g.state)
 	section(&b, "What this collector has left out since it started", left)
 	section(&b, "Files beside this one", listed(files))
 	section(&b, "What is missing", notes)

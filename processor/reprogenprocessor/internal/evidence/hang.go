@@ -36,13 +36,19 @@ type Hang struct {
 // maxEvidence bounds the sentences that are read of a record, and maxSentence each, in bytes.
 const maxEvidence, maxSentence = 32, 1024
 
-// VerdictOf returns which ranks of a run wait for which, as a log record of the nccl receiver says
-// that has compared dumps, and whether it says that. run is "" if the receiver does not know it.
-func VerdictOf(record plog.LogRecord) (run, text string, ok bool) {
-	if record.EventName() != "pytorch.flight_recorder.wait" || record.Body().Type() != pcommon.ValueTypeStr {
-		return "", "", false
-	}
-	return mlattr.CutText(attr.Text(record.Attributes(), mlattr.RunID), maxSentence), oneLine(record.Body().Str()), true
+// WaitEvent is the name of the nccl receiver's log records that say a Verdict.
+const WaitEvent = "pytorch.flight_recorder.wait"
+
+// Verdict says which ranks of a run wait for which, by dumps. Run is "" if it is unknown.
+type Verdict struct {
+	Run, Text string
+	At        time.Time
+}
+
+// VerdictOf returns what a log record of a WaitEvent says.
+func VerdictOf(record plog.LogRecord) Verdict {
+	run := mlattr.CutText(attr.Text(record.Attributes(), mlattr.RunID), maxSentence)
+	return Verdict{run, oneLine(record.Body().Str()), record.Timestamp().AsTime()}
 }
 
 // HangOf returns the hang that begins, as a log record of ml_metrics says, and whether it says one.

@@ -39,25 +39,13 @@ type wait struct {
 	threads int
 }
 
-// look is what the whole host shows at one moment.
-type look struct {
-	at time.Time
-	// processes are those that an id of a run, its job or its container or a launcher's rank
-	// describes, in the order of their ranks.
-	processes []process
-	// blocked are lines about processes in an uninterruptible wait, and state about links and
-	// file systems, nil until it is wanted.
-	blocked, state []string
-	// unread is how many processes do not say what they are, because that needs privileges.
-	unread int
-}
-
-// lookAround looks at the host's processes.
-func (g *Gatherer) lookAround(ctx context.Context) (l look) {
-	l.at = time.Now()
+// look looks at the host.
+func (g *Gatherer) look(ctx context.Context) {
+	g.looked, g.described, g.state, g.unread = time.Now(), nil, g.host(ctx), 0
+	blocked := 0
 	proc, err := os.Open(filepath.Join("/", g.Root, "proc"))
 	if err != nil {
-		return l
+		return
 	}
 	defer func() { _ = proc.Close() }()
 	names, _ := proc.Readdirnames(maxListed) // what could be read counts
@@ -71,27 +59,25 @@ func (g *Gatherer) lookAround(ctx context.Context) (l look) {
 			continue
 		}
 		if found.Environ == workload.SourceDenied {
-			l.unread++
+			g.unread++
 		}
-		if first := g.processes.Threads(uint32(pid), 1); len(first) > 0 && first[0].State == 'D' && len(l.blocked) < maxBlocked {
+		if first := g.processes.Threads(uint32(pid), 1); len(first) > 0 && first[0].State == 'D' && blocked < maxBlocked {
 			is := process{pid: uint32(pid), Process: found, waits: []wait{{first[0], 1}}}
-			l.blocked = append(l.blocked, is.line())
+			g.state, blocked = append(g.state, is.line()), blocked+1
 		}
 		if found.RankGlobal.Known || found.RunID != "" || found.SlurmJobID != "" || found.ContainerID != "" {
-			l.processes = append(l.processes, process{pid: uint32(pid), Process: found})
+			g.described = append(g.described, process{pid: uint32(pid), Process: found})
 		}
 	}
-	slices.SortFunc(l.processes, func(a, b process) int {
+	slices.SortFunc(g.described, func(a, b process) int {
 		return cmp.Or(cmp.Compare(a.RankGlobal.Value, b.RankGlobal.Value), cmp.Compare(a.pid, b.pid))
 	})
-	return l
 }
 
-// of returns the processes of a hang's run, by the ids of the run, its job or its container.
+// processesOf returns the processes of a hang's run, by the ids of the run, its job or its container.
 // Where none has one, they are all with the rank of a launcher.
-func (l *look) of(h *Hang) (of []process) {
-	for i := range l.processes {
-		p := l.processes[i]
+func (g *Gatherer) processesOf(h *Hang) (of []process) {
+	for _, p := range g.described {
 		p.ids = h.Run != "" && p.RunID == h.Run || h.Job != "" && p.SlurmJobID == h.Job || h.Container != "" && p.ContainerID == h.Container
 		if p.ids || p.RankGlobal.Known {
 			of = append(of, p)

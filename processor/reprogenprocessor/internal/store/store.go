@@ -179,15 +179,11 @@ func (s *Store) Write(fingerprint, name string, origin share.Origin, files []Fil
 	if !groupName.MatchString(fingerprint) || !artifactName.MatchString(name) {
 		return fmt.Errorf("%q/%q is no name of the layout", fingerprint, name)
 	}
-	size, err := s.room(files)
-	if err != nil {
-		return err
-	}
 	tmp := tmpPrefix + rand.Text()
-	if err = s.root.Mkdir(tmp, 0o700); err != nil {
+	if err := s.root.Mkdir(tmp, 0o700); err != nil {
 		return err
 	}
-	err = s.fill(tmp, files)
+	size, err := s.fill(tmp, files)
 	if err == nil {
 		err = s.place(tmp, Artifact{
 			Fingerprint: fingerprint, Name: name, origin: origin, size: size, written: artifactTime(name),
@@ -202,43 +198,33 @@ func (s *Store) Write(fingerprint, name string, origin share.Origin, files []Fil
 // Add writes further files into an artifact, or in place of those with their names. Of one that is
 // no longer kept it writes none. The error is ErrNoSpace if the disk is too full.
 func (s *Store) Add(fingerprint, name string, files []File) error {
-	if _, err := s.room(files); err != nil {
-		return err
-	}
 	folder := fingerprint + "/" + name
-	err := saved.IgnoreMissing(s.fill(folder, files))
+	_, err := s.fill(folder, files)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if a := mlattr.Find(s.kept, func(a *Artifact) bool { return a.Fingerprint == fingerprint && a.Name == name }); a != nil {
-		size := s.sizeOf(folder)
-		s.bytes.Add(size - a.size)
-		a.size = size
+		s.bytes.Add(-a.size)
+		a.size = s.sizeOf(folder)
+		s.bytes.Add(a.size)
 	}
-	return err
+	return saved.IgnoreMissing(err)
 }
 
-// room returns the size of files, and ErrNoSpace if they would leave too little free space, where
-// that is known.
-func (s *Store) room(files []File) (size int64, err error) {
+// fill writes files into a folder and returns their size. The error is ErrNoSpace if they would leave
+// too little free space, where that is known.
+func (s *Store) fill(folder string, files []File) (size int64, err error) {
 	for _, f := range files {
 		size += int64(len(f.Content))
 	}
-	if s.limits.Free <= 0 {
-		return size, nil
-	}
-	if free, known := s.free(s.lock); known && free-size < s.limits.Free {
+	if free, known := s.free(s.lock); s.limits.Free > 0 && known && free-size < s.limits.Free {
 		return 0, fmt.Errorf("%w: %d bytes are free, %d must stay so", ErrNoSpace, free, s.limits.Free)
 	}
-	return size, nil
-}
-
-func (s *Store) fill(tmp string, files []File) error {
 	for _, f := range files {
-		if err := saved.WriteBytes(s.root, tmp+"/"+f.Name, f.Content); err != nil {
-			return err
+		if err := saved.WriteBytes(s.root, folder+"/"+f.Name, f.Content); err != nil {
+			return 0, err
 		}
 	}
-	return syncDirectory(s.root, tmp)
+	return size, syncDirectory(s.root, folder)
 }
 
 // place renames a finished artifact to its name.
