@@ -140,15 +140,14 @@ func (h *hangs) remember(resource pcommon.Map, record plog.LogRecord) {
 
 // gather gathers the evidence of the hangs that wait, and adds what comes later, until ctx ends.
 func (h *hangs) gather(ctx context.Context) {
-	later := time.NewTicker(h.writer.cfg.limits.later)
-	defer later.Stop()
+	later := time.Tick(h.writer.cfg.limits.later)
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case hang := <-h.waiting:
 			h.write(ctx, &hang)
-		case <-later.C:
+		case <-later:
 			h.add()
 		}
 	}

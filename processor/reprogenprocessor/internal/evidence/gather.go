@@ -69,12 +69,11 @@ type Bundle struct {
 	verdict, body string
 	later         []string
 
-	// prefix begins the names of the dumps that are copied: those written since a moment, the
-	// newest of that age. written has when each that was looked at was written, by its path. files
-	// is how many these are, bytes what the copied ones have.
+	// prefix begins the names of the dumps that are copied: those written since a moment. written
+	// has when each that was looked at was written, by its path. files is how many these are, bytes
+	// what the copied ones have.
 	prefix  string
 	since   time.Time
-	age     time.Duration
 	written map[string]time.Time
 	files   int
 	bytes   int64
@@ -101,7 +100,7 @@ func (g *Gatherer) Gather(ctx context.Context, h *Hang, verdict string, gpus, lo
 		processes[i].waits = g.waitsOf(processes[i].pid)
 	}
 	b := &Bundle{Hang: h, verdict: verdict, prefix: "dump-", since: h.Onset.Add(-dumpsSince), written: make(map[string]time.Time)}
-	later := Bundle{Hang: h, verdict: verdict, prefix: "later-", since: time.Now().Add(-settled), age: settled, written: b.written}
+	later := Bundle{Hang: h, verdict: verdict, prefix: "later-", since: time.Now().Add(-settled), written: b.written}
 	files, notes := g.copy(b)
 	if g.unread > 0 {
 		notes = append(notes, fmt.Sprintf("%d processes of the host could not be looked into: that needs CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH.", g.unread))
@@ -142,7 +141,7 @@ func (g *Gatherer) copy(b *Bundle) (files []store.File, notes []string) {
 		found, _ := filepath.Glob(filepath.Join("/", g.Root, pattern)) // Validate has checked it
 		for _, path := range found {
 			info, err := os.Lstat(path)
-			if err != nil || !info.Mode().IsRegular() || info.ModTime().Before(b.since) || time.Since(info.ModTime()).Abs() < b.age ||
+			if err != nil || !info.Mode().IsRegular() || info.ModTime().Before(b.since) || b.body != "" && time.Since(info.ModTime()).Abs() < settled ||
 				info.ModTime().Equal(b.written[path]) || b.files > maxDumpFiles || len(info.Name()) > maxName || strings.ContainsFunc(path, unicode.IsControl) {
 				continue
 			}
@@ -186,10 +185,7 @@ func (g *Gatherer) body(h *Hang, processes []process, gpus, left []string, files
 		fmt.Fprintf(&b, "\nNext: %s\n", h.Next)
 	}
 	section(&b, "Evidence", h.Evidence)
-	var lines []string
-	for i := range processes {
-		lines = append(lines, processes[i].line())
-	}
+	lines := mlattr.Mapped(processes, func(p process) string { return p.line() })
 	if len(lines) == 0 {
 		lines = []string{"None was found by the ids of the run, its job or its container, nor by a launcher's RANK."}
 	} else if !processes[0].ids {

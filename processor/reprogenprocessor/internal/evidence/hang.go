@@ -47,8 +47,7 @@ type Verdict struct {
 
 // VerdictOf returns what a log record of a WaitEvent says.
 func VerdictOf(record plog.LogRecord) Verdict {
-	run := mlattr.CutText(attr.Text(record.Attributes(), mlattr.RunID), maxSentence)
-	return Verdict{run, oneLine(record.Body().Str()), record.Timestamp().AsTime()}
+	return Verdict{mlattr.CutText(attr.Text(record.Attributes(), mlattr.RunID), maxSentence), oneLine(record.Body().Str()), record.Timestamp().AsTime()}
 }
 
 // HangOf returns the hang that begins, as a log record of ml_metrics says, and whether it says one.
@@ -64,12 +63,9 @@ func HangOf(resource pcommon.Map, record plog.LogRecord) (h Hang, ok bool) {
 	h = Hang{
 		ID: text(mlattr.ProblemID), Kind: text(mlattr.Problem), Run: text(mlattr.RunID), Service: text(mlattr.ServiceName),
 		Job: text(mlattr.SlurmJobID), Container: text(mlattr.ContainerID), Next: text(mlattr.ProblemNext),
-		Detected: record.Timestamp().AsTime(),
+		Detected: record.Timestamp().AsTime(), Text: mlattr.CutText(record.Body().Str(), maxSentence),
 	}
 	h.Service = cmp.Or(attr.Text(resource, mlattr.ServiceName), h.Service)
-	if record.Body().Type() == pcommon.ValueTypeStr {
-		h.Text = mlattr.CutText(record.Body().Str(), maxSentence)
-	}
 	if onset, ok := attrs.Get(mlattr.ProblemOnset); ok && onset.Type() == pcommon.ValueTypeDouble {
 		h.Onset = time.UnixMilli(int64(onset.Double() * 1000)).UTC()
 	}

@@ -253,17 +253,14 @@ func (s *State) lines(at time.Time, of func(*use) bool) (lines []string) {
 // before returns the last reading that is not later than a second after at, or
 // else the first one; nil if that is older than maxAge.
 func (g *gpu) before(at time.Time) *reading {
-	for i := len(g.readings) - 1; i >= 0; i-- {
-		r := &g.readings[i]
-		if i > 0 && r.at.After(at.Add(time.Second)) {
-			continue
-		}
-		if at.Sub(r.at).Abs() > maxAge {
-			return nil
-		}
-		return r
+	i := len(g.readings) - 1
+	for i > 0 && g.readings[i].at.After(at.Add(time.Second)) {
+		i--
 	}
-	return nil
+	if i < 0 || at.Sub(g.readings[i].at).Abs() > maxAge {
+		return nil
+	}
+	return &g.readings[i]
 }
 
 // line describes a reading. own is the rule by which the GPU is known to be the process's.

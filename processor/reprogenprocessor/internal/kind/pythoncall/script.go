@@ -122,10 +122,7 @@ func needs(spec jsontree.Object) []string {
 	if f.numpy {
 		out = append(out, "NumPy")
 	}
-	for _, device := range f.devices {
-		out = append(out, "device "+device+" (--device auto takes another)")
-	}
-	return out
+	return append(out, mlattr.Mapped(f.devices, func(device string) string { return "device " + device + " (--device auto takes another)" })...)
 }
 
 // head writes a call in one line, or with a line for each argument.

@@ -71,15 +71,10 @@ func inTraining(f *failure.Failure) bool {
 }
 
 func isTraining(attributes jsontree.Object) bool {
-	for _, m := range attributes {
-		if ofTraining[m.Key] {
-			return true
-		}
-		if phase, ok := m.Value.(string); ok && m.Key == mlattr.Phase && slices.Contains(trainingPhases, phase) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(attributes, func(m jsontree.Member) bool {
+		phase, ok := m.Value.(string)
+		return ofTraining[m.Key] || ok && m.Key == mlattr.Phase && slices.Contains(trainingPhases, phase)
+	})
 }
 
 // commandOf returns the command that started the process, or nil.
