@@ -39,3 +39,11 @@ func Find[T any](rows []T, is func(*T) bool) *T {
 	}
 	return nil
 }
+
+// Put sets the value of a key in a map that may be nil yet.
+func Put[K comparable, V any](all *map[K]V, key K, value V) {
+	if *all == nil {
+		*all = make(map[K]V)
+	}
+	(*all)[key] = value
+}

@@ -1,6 +1,10 @@
 package shared
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
 
 // AppendBounded adds one to a list that has the oldest first. It removes the oldest of those
 // that are alike if mostAlike of them are there, else the oldest of all if the list has most.
@@ -35,11 +39,8 @@ func Entry[K comparable, V any](all map[K]V, key K, create func() V) V {
 func Bounded[K comparable, V any](all *map[K]*V, key K, most int, clone func(K) K) *V {
 	value := (*all)[key]
 	if value == nil && len(*all) < most {
-		if *all == nil {
-			*all = make(map[K]*V)
-		}
 		value = new(V)
-		(*all)[clone(key)] = value
+		mlattr.Put(all, clone(key), value)
 	}
 	return value
 }

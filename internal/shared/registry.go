@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	"go.opentelemetry.io/collector/component"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // Object is a shared object.
@@ -71,10 +73,7 @@ func (u *Use[T]) Start(ctx context.Context, host component.Host) error {
 			return errors.Join(fmt.Errorf("start the shared object of %q: %w", u.id, err), object.Shutdown(ctx))
 		}
 		e = &entry[T]{object: object}
-		if r.entries == nil {
-			r.entries = make(map[component.ID]*entry[T])
-		}
-		r.entries[u.id] = e
+		mlattr.Put(&r.entries, u.id, e)
 	}
 	e.users++
 	u.Shared, u.started = e.object, true

@@ -62,23 +62,17 @@ func (r *Replaced) Span(at Position, span ptrace.Span) ptrace.Span {
 
 // CopyResource replaces the attributes of a resource by a copy of attrs, and returns that.
 func (r *Replaced) CopyResource(i int, attrs pcommon.Map) pcommon.Map {
-	if r.resources == nil {
-		r.resources = make(map[int]pcommon.Map)
-	}
 	other := pcommon.NewMap()
 	attrs.CopyTo(other)
-	r.resources[i] = other
+	mlattr.Put(&r.resources, i, other)
 	return other
 }
 
 // CopySpan replaces a span by a copy, and returns that.
 func (r *Replaced) CopySpan(at Position, span ptrace.Span) ptrace.Span {
-	if r.spans == nil {
-		r.spans = make(map[Position]ptrace.Span)
-	}
 	other := ptrace.NewSpan()
 	span.CopyTo(other)
-	r.spans[at] = other
+	mlattr.Put(&r.spans, at, other)
 	return other
 }
 

@@ -227,11 +227,8 @@ func (h *History) place(o *Observation, now time.Time) {
 	if !known {
 		h.ranks++
 	}
-	if run.Ranks == nil {
-		run.Ranks = make(map[string]string)
-	}
 	host := strings.Clone(o.Value)
-	run.Ranks[strings.Clone(o.Name)] = host
+	mlattr.Put(&run.Ranks, strings.Clone(o.Name), host)
 	at, used := slices.BinarySearch(run.Hosts, host)
 	if used {
 		return

@@ -136,11 +136,8 @@ func (l *Lemons) use(host, run string, by *gpus.Owner, now time.Time) *use {
 		if is = (&use{Who: run[:strings.LastIndexByte(run, '/')]}); l.n >= maxUses {
 			return is
 		}
-		if l.uses == nil {
-			l.uses = make(map[string]map[string]*use)
-		}
 		if l.uses[host] == nil {
-			l.uses[strings.Clone(host)] = make(map[string]*use)
+			mlattr.Put(&l.uses, strings.Clone(host), make(map[string]*use))
 		}
 		l.uses[host][run] = is
 		l.n++

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/growth"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/gpupoint"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/silence"
@@ -251,11 +252,8 @@ func (f *Fleet) Hold(key Key, w Workload, memory bool, owner Owner, r Reading) {
 		if f.holders >= maxHolders {
 			return
 		}
-		if g.holders == nil {
-			g.holders = make(map[holderKey]*holder)
-		}
 		h = &holder{holderKey: holderKey{Workload{strings.Clone(w.Run), w.Other}, strings.Clone(owner.Service)}}
-		g.holders[h.holderKey] = h
+		mlattr.Put(&g.holders, h.holderKey, h)
 		f.holders++
 	}
 	// Several ranks of a run may have one GPU.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/pace"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
@@ -103,11 +104,8 @@ func (h *Hosts) note(name, run string, slow bool, hold time.Duration, is ofRun) 
 		if !slow || len(h.all) >= maxHosts {
 			return // most hosts are never slow
 		}
-		if h.all == nil {
-			h.all = make(map[string]map[string]*ofRun)
-		}
 		runs = make(map[string]*ofRun)
-		h.all[strings.Clone(name)] = runs
+		mlattr.Put(&h.all, strings.Clone(name), runs)
 	}
 	known := shared.Bounded(&runs, run, maxRunsOfHost, strings.Clone)
 	switch {

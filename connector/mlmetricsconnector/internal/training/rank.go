@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
@@ -158,9 +159,6 @@ func (r *Rank) compare(p *Point, c *change) (isNew bool) {
 		if len(r.Metrics) >= maxMetrics {
 			return false
 		}
-		if r.Metrics == nil {
-			r.Metrics = make(map[string]last)
-		}
 		name = strings.Clone(name)
 	}
 	if late := before.At - p.At; !p.Delta && late > 0 && late <= maxLate {
@@ -170,7 +168,7 @@ func (r *Rank) compare(p *Point, c *change) (isNew bool) {
 		before = last{}
 	}
 	value, count := p.Value-before.Value, int64(p.Count-before.Count) // #nosec G115 -- a wrong one is below 0
-	r.Metrics[name] = last{p.Value, p.Count, p.At}
+	mlattr.Put(&r.Metrics, name, last{p.Value, p.Count, p.At})
 	switch p.Instrument {
 	case table.Counter:
 		if known && value < 0 {

@@ -36,9 +36,9 @@ func (r *Run) Row(now time.Time) api.Run {
 	switch {
 	case row.TokenRate != nil || row.Tokens != nil || row.Steps == nil:
 	case row.Samples != nil:
-		why(&row, "token_rate", "counts samples, not tokens")
+		mlattr.Put(&row.Why, "token_rate", "counts samples, not tokens")
 	default:
-		why(&row, "token_rate", "unknown: tokens per step not set. In the collector's configuration file, under processors, set "+
+		mlattr.Put(&row.Why, "token_rate", "unknown: tokens per step not set. In the collector's configuration file, under processors, set "+
 			FixStepTokens(row.Service)+" and restart the collector. "+SizeOfAStep)
 	}
 	return row
@@ -54,14 +54,6 @@ func (r *Run) IsSimulated() bool {
 // recording.
 func (r *Run) IsRecorded() bool {
 	return r.IsSimulated() && !r.Simulated && !slices.ContainsFunc(r.GPUs, func(held Held) bool { return held.GPU.Simulated && !held.GPU.Recorded })
-}
-
-// why says why a number is missing.
-func why(row *api.Run, number, reason string) {
-	if row.Why == nil {
-		row.Why = make(map[string]string)
-	}
-	row.Why[number] = reason
 }
 
 // sums collects the numbers of a run from its streams.
@@ -137,7 +129,7 @@ func (r *Run) AddNumbers(row *api.Run, now time.Time) {
 func (all *sums) addOfWriter(row *api.Run, one *series.Stream, scope [series.MaxOwn]string, now time.Time) {
 	own := one.Labels.Own
 	if one.Series == series.Loss && one.NoNumber && now.Sub(one.At) <= series.GoneAfter {
-		why(row, "loss", "The loss is not a finite number (NaN).")
+		mlattr.Put(&row.Why, "loss", "The loss is not a finite number (NaN).")
 	}
 	if !one.Live(now) {
 		return

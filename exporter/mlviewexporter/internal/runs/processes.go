@@ -369,10 +369,7 @@ func (r *Run) AddSettings(all []api.Setting) {
 		if one.Value == "" || was == one.Value || !known && len(r.known) >= maxSettings {
 			continue
 		}
-		if r.known == nil {
-			r.known = make(map[string]string)
-		}
-		r.known[r.in.Texts.Of(one.Name)] = r.in.Texts.Of(one.Value)
+		mlattr.Put(&r.known, r.in.Texts.Of(one.Name), r.in.Texts.Of(one.Value))
 	}
 }
 
