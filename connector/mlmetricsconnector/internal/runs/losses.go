@@ -145,8 +145,10 @@ func (l *Losses) Settle(run func(streams.RunKey) *Run, expiration time.Duration,
 		is := Loss{Key: key, Run: run(key), Rank: of.lead, Broken: of.broken, Seen: of.seen}
 		if is.Run != nil {
 			if attempts := is.Run.Attempts(); attempts != of.attempts {
-				of.curve.Restart()
-				of.norm.Restart()
+				if of.attempts > 0 {
+					of.curve.Restart()
+					of.norm.Restart()
+				}
 				of.attempts = attempts
 			}
 			if is.Run.State != Running {
