@@ -201,7 +201,7 @@ func oftenLong(s *State, r *runs.Run, b *behind, report func(problem.Problem)) {
 	for _, rank := range loads(r) {
 		byHost[rank.Host], step = append(byHost[rank.Host], rank.Long), rank.Step
 	}
-	if step <= (1+standsOut)*usual {
+	if len(byHost) < 2 || step <= (1+standsOut)*usual {
 		return
 	}
 	long := func(host string) float64 { return shared.Median(byHost[host]) }
