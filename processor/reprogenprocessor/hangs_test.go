@@ -73,6 +73,7 @@ func TestEvidenceOfAHang(t *testing.T) {
 	cfg, dumps := waitingConfig(t), t.TempDir()
 	cfg.Evidence.FlightRecorder = []string{filepath.Join(dumps, "trace_rank_*")}
 	require.NoError(t, os.WriteFile(filepath.Join(dumps, "trace_rank_0"), []byte("new"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dumps, "trace_rank_<b>"), []byte("new"), 0o600))
 	// Anybody may write there.
 	for _, hostile := range []string{"trace_rank_" + strings.Repeat("x", 240), "trace_rank_\n## Forged"} {
 		require.NoError(t, os.WriteFile(filepath.Join(dumps, hostile), nil, 0o600))
@@ -108,7 +109,10 @@ func TestEvidenceOfAHang(t *testing.T) {
 	assert.NotContains(t, text(t, folder, "report.md"), "Forged")
 	files, err := os.ReadDir(folder)
 	require.NoError(t, err)
-	assert.Len(t, files, 3, "neither the dump of an earlier hang nor a link")
+	assert.Len(t, files, 5, "neither the dump of an earlier hang nor a link")
+	page := text(t, folder, "report.html")
+	assert.Contains(t, page, "<pre># Run run-7 looks hung")
+	assert.Contains(t, page, "trace_rank_&lt;b&gt;, 3 bytes")
 	log := text(t, folder, "log.txt")
 	assert.Contains(t, log, "XID 79")
 	assert.NotContains(t, log, "hunter2secret")

@@ -91,7 +91,7 @@ func TestDumpsAfterAHang(t *testing.T) {
 	dump("trace_rank_0", "of the first timeout", 10*time.Minute)
 	w := newWorld(t, cfg)
 	folder := w.evidenceOf(hung("run-7", mlattr.ProblemBegan))
-	require.Equal(t, []string{"dump-0-trace_rank_0", "report.md"}, filesIn(t, folder))
+	require.Equal(t, []string{"dump-0-trace_rank_0", "report.html", "report.md"}, filesIn(t, folder))
 
 	const complete = -time.Hour // the files of a test are new, which dumps are that may still be written
 	dump("trace_rank_"+strings.Repeat("x", 240), "long", complete)
@@ -102,7 +102,7 @@ func TestDumpsAfterAHang(t *testing.T) {
 	eventually(t, folder, "\n## Added later\n\n- later-0-trace_rank_0, 5 bytes\n")
 	dump("trace_rank_1", "second", complete)
 	eventually(t, folder, "\n- later-1-trace_rank_1, 6 bytes\n")
-	assert.Equal(t, []string{"dump-0-trace_rank_0", "later-0-trace_rank_0", "later-1-trace_rank_1", "report.md"}, filesIn(t, folder))
+	assert.Equal(t, []string{"dump-0-trace_rank_0", "later-0-trace_rank_0", "later-1-trace_rank_1", "report.html", "report.md"}, filesIn(t, folder))
 	assert.Equal(t, "of the first timeout", text(t, folder, "dump-0-trace_rank_0"))
 	assert.Equal(t, "again", text(t, folder, "later-0-trace_rank_0"))
 	report := text(t, folder, "report.md")
@@ -159,7 +159,7 @@ func TestManyDumpsAfterAHang(t *testing.T) {
 	require.NoError(t, w.logs.ConsumeLogs(t.Context(), waits("run-7", "Rank 0 waits.", time.Now())))
 	eventually(t, folder, "# Rank 0 waits.\n")
 	w.shutdown()
-	assert.Len(t, filesIn(t, folder), 64)
+	assert.Len(t, filesIn(t, folder), 65)
 	assert.Equal(t, 2, strings.Count(text(t, folder, "report.md"), "left out"))
 }
 

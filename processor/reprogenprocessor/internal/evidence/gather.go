@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"html"
 	"os"
 	"path/filepath"
 	"slices"
@@ -112,7 +113,7 @@ func (g *Gatherer) Gather(ctx context.Context, h *Hang, verdict string, gpus, lo
 		files = append(files, store.File{Name: "log.txt", Content: []byte(strings.Join(log, "\n") + "\n")})
 	}
 	later.body = g.body(h, processes, gpus, left, files, notes)
-	return &later, append(files, later.report())
+	return &later, append(files, later.reports()...)
 }
 
 // Later returns the files that what came since adds to the evidence of a hang or changes, none if
@@ -123,15 +124,18 @@ func (g *Gatherer) Later(b *Bundle, verdict string) []store.File {
 		return nil
 	}
 	b.verdict, b.later = cmp.Or(verdict, b.verdict), slices.Concat(b.later, listed(files), notes)
-	return append(files, b.report())
+	return append(files, b.reports()...)
 }
 
-// report begins with which ranks wait for which, if that is known, and with what is wrong.
-func (b *Bundle) report() store.File {
+// reports returns the report, as it is and for a browser. It begins with which ranks wait for
+// which, if that is known, and with what is wrong.
+func (b *Bundle) reports() []store.File {
 	var text strings.Builder
 	text.WriteString("# " + strings.TrimLeft(b.verdict+"\n\n"+b.Text, "\n") + "\n" + b.body)
 	section(&text, "Added later", b.later)
-	return store.File{Name: ReportName, Content: []byte(redact.Text(text.String()))}
+	report := redact.Text(text.String())
+	page := "<!doctype html>\n<meta charset=\"utf-8\">\n<title>Evidence of a hang</title>\n<pre>" + html.EscapeString(report) + "</pre>\n"
+	return []store.File{{Name: "report.html", Content: []byte(page)}, {Name: ReportName, Content: []byte(report)}}
 }
 
 // copy returns the Flight Recorder dumps that were not looked at before. Anybody may write there: a
