@@ -49,7 +49,7 @@ func student(r *rand.Rand) float64 {
 // 32 in a row are not: other batches may double it, and mixed precision skips steps.
 func TestNorms(t *testing.T) {
 	c := training{Curve: loss.OfNorms()}
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the test repeats
+	random := rand.New(rand.NewPCG(1, 2))
 	usual := func(steps int, times float64) {
 		for range steps {
 			c.add(times * math.Exp(0.1*random.NormFloat64()))

@@ -12,10 +12,13 @@ const (
 	blockSteps, blocks = 20, 16
 	// MaxPhases limits the phases of a step.
 	MaxPhases = 10
-	// GroupSteps is the number of steps of a group, and Groups that of the groups of which is
-	// known whether they have a long step: the rank works for longer than usual, by longPart
-	// of the step. The usual work is that of about meanOf steps.
-	GroupSteps, Groups, meanOf, longPart = 10, 64, 64, 0.1
+	// GroupSteps is the number of steps of a group.
+	GroupSteps = 10
+	// Groups is the number of groups of which is known whether they have a long step: the rank
+	// works for longer than usual, by longPart of the step. The usual work is that of about
+	// meanOf steps.
+	Groups           = 64
+	meanOf, longPart = 64, 0.1
 )
 
 // phaseTimes are the seconds of each phase, and of the whole step in the end.
