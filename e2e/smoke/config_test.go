@@ -39,6 +39,18 @@ func shipped(t *testing.T, file string) []string {
 	return append(files, file)
 }
 
+// shippedAll returns the files that the shipped configurations of an option over=FILE or
+// over=FILE,FILE of a block are to be started with.
+func shippedAll(t *testing.T, over string) []string {
+	t.Helper()
+	first, more, _ := strings.Cut(over, ",")
+	files := shipped(t, harness.Path(filepath.FromSlash(first)))
+	for other := range strings.FieldsFuncSeq(more, func(r rune) bool { return r == ',' }) {
+		files = append(files, harness.Path(filepath.FromSlash(other)))
+	}
+	return files
+}
+
 // others are the configurations that such a file fits over, too.
 var others = regexp.MustCompile(`fits over ([a-z-]+[.]yaml) and\s(?:# )?([a-z-]+[.]yaml), too[.]`)
 

@@ -40,14 +40,7 @@ func TestDocumentedYAMLLoads(t *testing.T) {
 			if over, ok := block.Option("over"); ok {
 				added := filepath.Join(t.TempDir(), "added.yaml")
 				require.NoError(t, os.WriteFile(added, []byte(block.Text), 0o600))
-				first, others, _ := strings.Cut(over, ",")
-				files := shipped(t, harness.Path(filepath.FromSlash(first)))
-				for other := range strings.SplitSeq(others, ",") {
-					if other != "" {
-						files = append(files, harness.Path(filepath.FromSlash(other)))
-					}
-				}
-				files = append(files, added)
+				files := append(shippedAll(t, over), added)
 				code, output := harness.Validate(t, []string{recording(), "KAFKA_PASSWORD=secret"}, files...)
 				assert.Zero(t, code, "%s does not load over %s:\n%s", name, over, output)
 				return

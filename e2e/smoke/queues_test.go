@@ -171,11 +171,11 @@ func embeddedConfigurations(t *testing.T, manifest string) []string {
 	return found
 }
 
-// over returns a file of the repository with lines merged over it.
-func over(t *testing.T, file string, lines map[string]any) map[string]any {
+// over returns files of the repository, as in a block's option, with lines merged over them.
+func over(t *testing.T, files string, lines map[string]any) map[string]any {
 	t.Helper()
 	config := map[string]any{}
-	for _, part := range shipped(t, harness.Path(filepath.FromSlash(file))) {
+	for _, part := range shippedAll(t, files) {
 		documents.Merge(config, readYAML(t, part))
 	}
 	documents.Merge(config, lines)

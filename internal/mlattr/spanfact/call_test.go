@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
@@ -31,7 +32,7 @@ func TestDevices(t *testing.T) {
 
 func TestCallEvents(t *testing.T) {
 	attrs := pcommon.NewMap()
-	assert.NoError(t, attrs.FromRaw(map[string]any{
+	require.NoError(t, attrs.FromRaw(map[string]any{
 		"library": "torch", "function": "train", "device": "{:cuda, 1}", "result": "error", "direction": "decode",
 		"duration_ms": 1500, "queue_time_ms": -2, "serialize_time": "soon", "another_ms": 3,
 	}))
