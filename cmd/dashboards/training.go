@@ -69,14 +69,12 @@ func trainingBoard() *board {
 					Steps:   []step{{0, good}, {0.01, warning}, {0.1, bad}}},
 			}},
 			{Title: "Learning", Height: 8, Panels: []panel{
-				graph{heading: heading{"Loss", "The latest loss of each scope (batch, epoch, validation) that a client sends, for each task that it names. TorchTel and TuFT send none.", 9, "short"},
+				graph{heading: heading{"Loss", "The latest loss of each scope (batch, epoch, validation) that a client sends, for each task that it names. TorchTel and TuFT send none.", 12, "short"},
 					Queries: []query{{Expr: `max by (ml_run_id, ml_loss_scope, ml_task) (` + newest(`ml_loss{`+chosen+`}`) + `)`, Legend: "{{ml_run_id}} {{ml_loss_scope}} {{ml_task}}"}}},
-				graph{heading: heading{"Validation", "Validation metrics, under the client's names.", 5, "short"},
+				graph{heading: heading{"Validation", "Validation metrics, under the client's names.", 6, "short"},
 					Queries: []query{{Expr: `max by (ml_run_id, ml_metric) (` + newest(`ml_validation_metric{`+chosen+`}`) + `)`, Legend: "{{ml_run_id}} {{ml_metric}}"}}},
-				graph{heading: heading{"Learning rate", "As last reported by the client.", 5, "sci"},
+				graph{heading: heading{"Learning rate", "As last reported by the client.", 6, "sci"},
 					Queries: []query{{Expr: whileAtWork(`max by (ml_run_id) (` + newest(`ml_learning_rate{`+chosen+`}`) + `)`), Legend: "{{ml_run_id}}"}}},
-				graph{heading: heading{"Gradient norm", "Of the latest step, before it is clipped.", 5, "short"},
-					Queries: []query{{Expr: whileAtWork(`max by (ml_run_id) (` + newest(`ml_gradient_norm{`+chosen+`}`) + `)`), Legend: "{{ml_run_id}}"}}},
 			}},
 			{Title: "Data and GPUs", Height: 8, Panels: []panel{
 				graph{heading: heading{"Work done", "Samples of all ranks, batches, and tokens if the tokens of a step are known.", 8, "short"},
