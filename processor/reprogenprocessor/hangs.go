@@ -75,11 +75,10 @@ func (h *hangs) observe(ctx context.Context, ld plog.Logs) {
 	for _, rl := range ld.ResourceLogs().All() {
 		for _, sl := range rl.ScopeLogs().All() {
 			for _, record := range sl.LogRecords().All() {
-				if own {
-					h.await(ctx, rl.Resource().Attributes(), record)
-				}
 				if own && record.EventName() == evidence.WaitEvent {
 					h.conclude(evidence.VerdictOf(record))
+				} else if own {
+					h.await(ctx, rl.Resource().Attributes(), record)
 				}
 				if h.writer.cfg.CaptureContent && record.SeverityNumber() >= plog.SeverityNumberWarn && record.Body().Type() == pcommon.ValueTypeStr {
 					h.remember(rl.Resource().Attributes(), record)
@@ -207,8 +206,12 @@ func (h *hangs) write(ctx context.Context, hang *evidence.Hang) {
 // add adds what has come to the evidence of the last hour.
 func (h *hangs) add() {
 	h.open = slices.DeleteFunc(h.open, func(b *evidence.Bundle) bool { return h.writer.now().Sub(b.At) > addsFor })
+	if len(h.open) == 0 {
+		return
+	}
+	listed := h.gatherer.Listed()
 	for _, b := range h.open {
-		if files := h.gatherer.Later(b, h.verdictOf(b.Hang)); len(files) > 0 {
+		if files := b.Later(listed, h.verdictOf(b.Hang)); len(files) > 0 {
 			if err := h.writer.disk.Add(b.Group, b.Name, files); err != nil {
 				h.writer.warn("Nothing could be added to the evidence of a hang", err)
 			}

@@ -54,12 +54,9 @@ func Ask(ctx context.Context, client *http.Client, endpoint, tag string) (hangs 
 func (h *Hang) heard() {
 	kind, _ := mlattr.ProblemNamed(h.Kind)
 	h.Text = "Run " + h.Run + " (" + h.Text + "): " + kind.Title
-	h.Detected, h.Elsewhere, h.Evidence = time.Now(), true, h.Evidence[:min(len(h.Evidence), maxEvidence)]
-	texts := []*string{&h.ID, &h.Run, &h.Service, &h.Job, &h.Container, &h.Text, &h.Next}
-	for i := range h.Evidence {
-		texts = append(texts, &h.Evidence[i])
-	}
-	for _, text := range texts {
+	h.Detected, h.Elsewhere = time.Now(), true
+	h.Evidence = mlattr.Mapped(h.Evidence[:min(len(h.Evidence), maxEvidence)], oneLine)
+	for _, text := range []*string{&h.ID, &h.Run, &h.Service, &h.Job, &h.Container, &h.Text, &h.Next} {
 		*text = oneLine(*text)
 	}
 }

@@ -102,28 +102,25 @@ func (g *Gatherer) Gather(ctx context.Context, h *Hang, verdict string, gpus, lo
 	}
 	b := &Bundle{Hang: h, verdict: verdict, prefix: "dump-", since: h.Onset.Add(-dumpsSince), written: make(map[string]time.Time)}
 	later := Bundle{Hang: h, verdict: verdict, prefix: "later-", since: time.Now().Add(-settled), written: b.written}
-	files, notes := g.copy(b)
+	files, notes := b.copy(g.Listed())
 	if g.unread > 0 {
 		notes = append(notes, fmt.Sprintf("%d processes of the host could not be looked into: that needs CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH.", g.unread))
 	}
 	if len(log) > 0 {
-		for i := range log {
-			log[i] = redact.Text(log[i])
-		}
-		files = append(files, store.File{Name: "log.txt", Content: []byte(strings.Join(log, "\n") + "\n")})
+		files = append(files, store.File{Name: "log.txt", Content: []byte(strings.Join(mlattr.Mapped(log, redact.Text), "\n") + "\n")})
 	}
 	later.body = g.body(h, processes, gpus, left, files, notes)
 	return &later, append(files, later.reports()...)
 }
 
 // Later returns the files that what came since adds to the evidence of a hang or changes, none if
-// nothing came: dumps, and which ranks wait for which.
-func (g *Gatherer) Later(b *Bundle, verdict string) []store.File {
-	files, notes := g.copy(b)
+// nothing came: dumps of those listed, and which ranks wait for which.
+func (b *Bundle) Later(listed []string, verdict string) []store.File {
+	files, notes := b.copy(listed)
 	if len(files)+len(notes) == 0 && (verdict == "" || verdict == b.verdict) {
 		return nil
 	}
-	b.verdict, b.later = cmp.Or(verdict, b.verdict), slices.Concat(b.later, listed(files), notes)
+	b.verdict, b.later = cmp.Or(verdict, b.verdict), slices.Concat(b.later, sizes(files), notes)
 	return append(files, b.reports()...)
 }
 
@@ -138,30 +135,36 @@ func (b *Bundle) reports() []store.File {
 	return []store.File{{Name: "report.html", Content: []byte(page)}, {Name: ReportName, Content: []byte(report)}}
 }
 
-// copy returns the Flight Recorder dumps that were not looked at before. Anybody may write there: a
-// name could be too long for the file beside the report, or forge its lines.
-func (g *Gatherer) copy(b *Bundle) (files []store.File, notes []string) {
+// Listed returns the paths of the Flight Recorder dumps that are there.
+func (g *Gatherer) Listed() (paths []string) {
 	for _, pattern := range g.Dumps {
 		found, _ := filepath.Glob(filepath.Join("/", g.Root, pattern)) // Validate has checked it
-		for _, path := range found {
-			info, err := os.Lstat(path)
-			if err != nil || !info.Mode().IsRegular() || info.ModTime().Before(b.since) || b.body != "" && time.Since(info.ModTime()).Abs() < settled ||
-				info.ModTime().Equal(b.written[path]) || b.files > maxDumpFiles || len(info.Name()) > maxName || strings.ContainsFunc(path, unicode.IsControl) {
-				continue
-			}
-			b.files, b.written[path] = b.files+1, info.ModTime()
-			if b.files > maxDumpFiles || info.Size() > maxDumps-b.bytes {
-				notes = append(notes, "Flight Recorder dumps are left out, because all are more than 64 MiB or 64 files: "+path)
-				continue
-			}
-			content, err := saved.ReadIn(filepath.Dir(path), filepath.Base(path), maxDumps-b.bytes) // anybody may write to the folder
-			if err != nil {
-				notes = append(notes, fmt.Sprintf("A Flight Recorder dump could not be read: %v", err))
-				continue
-			}
-			b.bytes += int64(len(content))
-			files = append(files, store.File{Name: b.prefix + strconv.Itoa(b.files-1) + "-" + filepath.Base(path), Content: content})
+		paths = append(paths, found...)
+	}
+	return paths
+}
+
+// copy returns those of the listed dumps that were not looked at before. Anybody may write there: a
+// name could be too long for the file beside the report, or forge its lines.
+func (b *Bundle) copy(listed []string) (files []store.File, notes []string) {
+	for _, path := range listed {
+		info, err := os.Lstat(path)
+		if err != nil || !info.Mode().IsRegular() || info.ModTime().Before(b.since) || b.body != "" && time.Since(info.ModTime()).Abs() < settled ||
+			info.ModTime().Equal(b.written[path]) || b.files > maxDumpFiles || len(info.Name()) > maxName || strings.ContainsFunc(path, unicode.IsControl) {
+			continue
 		}
+		b.files, b.written[path] = b.files+1, info.ModTime()
+		if b.files > maxDumpFiles || info.Size() > maxDumps-b.bytes {
+			notes = append(notes, "Flight Recorder dumps are left out, because all are more than 64 MiB or 64 files: "+path)
+			continue
+		}
+		content, err := saved.ReadIn(filepath.Dir(path), filepath.Base(path), maxDumps-b.bytes) // anybody may write to the folder
+		if err != nil {
+			notes = append(notes, fmt.Sprintf("A Flight Recorder dump could not be read: %v", err))
+			continue
+		}
+		b.bytes += int64(len(content))
+		files = append(files, store.File{Name: b.prefix + strconv.Itoa(b.files-1) + "-" + filepath.Base(path), Content: content})
 	}
 	return files, notes
 }
@@ -176,8 +179,8 @@ func section(b *strings.Builder, title string, lines []string) {
 	}
 }
 
-// listed returns a line for each file.
-func listed(files []store.File) []string {
+// sizes returns a line for each file.
+func sizes(files []store.File) []string {
 	return mlattr.Mapped(files, func(f store.File) string { return fmt.Sprintf("%s, %d bytes", f.Name, len(f.Content)) })
 }
 
@@ -199,7 +202,7 @@ func (g *Gatherer) body(h *Hang, processes []process, gpus, left []string, files
 	section(&b, "GPUs of the run", gpus)
 	section(&b, "Links, network file systems and blocked processes of this host", g.state)
 	section(&b, "What this collector has left out since it started", left)
-	section(&b, "Files beside this one", listed(files))
+	section(&b, "Files beside this one", sizes(files))
 	section(&b, "What is missing", notes)
 	return b.String()
 }

@@ -200,12 +200,12 @@ func (s *Store) Write(fingerprint, name string, origin share.Origin, files []Fil
 func (s *Store) Add(fingerprint, name string, files []File) error {
 	folder := fingerprint + "/" + name
 	_, err := s.fill(folder, files)
+	size := s.sizeOf(folder)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if a := mlattr.Find(s.kept, func(a *Artifact) bool { return a.Fingerprint == fingerprint && a.Name == name }); a != nil {
-		s.bytes.Add(-a.size)
-		a.size = s.sizeOf(folder)
-		s.bytes.Add(a.size)
+		s.bytes.Add(size - a.size)
+		a.size = size
 	}
 	return saved.IgnoreMissing(err)
 }
