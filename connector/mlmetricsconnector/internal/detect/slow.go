@@ -197,21 +197,25 @@ const byChance = 1e-6
 // oftenLong reports a run that is slow in the mean and whose ranks on one host have long steps
 // in more groups than those on half of the other hosts. What all hosts wait for counts on none.
 func oftenLong(s *State, r *runs.Run, b *behind, report func(problem.Problem)) {
-	byHost, step, usual := make(map[string][]float64), 0.0, r.Steps.Times.Usual
-	for _, rank := range loads(r) {
-		byHost[rank.Host], step = append(byHost[rank.Host], rank.Long), rank.Step
-	}
-	if len(byHost) < 2 || step <= (1+standsOut)*usual {
+	timed, usual, byHost := loads(r), r.Steps.Times.Usual, make(map[string][]float64)
+	if len(timed) < 2 || timed[len(timed)-1].Step <= (1+standsOut)*usual {
 		return
 	}
-	long := func(host string) float64 { return shared.Median(byHost[host]) }
-	hosts := slices.SortedFunc(maps.Keys(byHost), func(x, y string) int { return cmp.Or(cmp.Compare(long(x), long(y)), cmp.Compare(y, x)) })
+	for _, rank := range timed {
+		byHost[rank.Host] = append(byHost[rank.Host], rank.Long)
+	}
+	long := make(map[string]float64, len(byHost))
+	for host, groups := range byHost {
+		long[host] = shared.Median(groups)
+	}
+	hosts := slices.SortedFunc(maps.Keys(long), func(x, y string) int { return cmp.Or(cmp.Compare(long[x], long[y]), cmp.Compare(y, x)) })
 	host, half := hosts[len(hosts)-1], hosts[(len(hosts)-1)/2]
-	of, others := shift.Counts{Of: int(long(host)), All: pace.Groups}, shift.Counts{Of: int(long(half)), All: pace.Groups}
+	step := timed[len(timed)-1].Step
+	of, others := shift.Counts{Of: int(long[host]), All: pace.Groups}, shift.Counts{Of: int(long[half]), All: pace.Groups}
 	if host == "" || float64(len(hosts))*shift.Fisher(of, others) >= byChance {
 		return
 	}
-	p := describeSlow(s, r, b, r.Seen.Add(-time.Duration(long(host)*pace.GroupSteps*step*1e9)), "%.3g s a step in the mean, %.3g in the median (%+.0f %%)", usual, step)
+	p := describeSlow(s, r, b, r.Seen.Add(-time.Duration(long[host]*pace.GroupSteps*step*1e9)), "%.3g s a step in the mean, %.3g in the median (%+.0f %%)", usual, step)
 	p.Evidence = append(p.Evidence, fmt.Sprintf("%s: in %d of %d groups of %d steps it loads data or does the forward pass for longer in one, other hosts in %d", host, of.Of, of.All, pace.GroupSteps, others.Of))
 	p.Host, p.Next = host, "Look at what else "+host+" does at times, at its storage and the clocks of its GPUs."
 	report(p)
