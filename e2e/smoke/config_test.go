@@ -43,9 +43,9 @@ func shipped(t *testing.T, file string) []string {
 // over=FILE,FILE of a block are to be started with.
 func shippedAll(t *testing.T, over string) []string {
 	t.Helper()
-	first, more, _ := strings.Cut(over, ",")
-	files := shipped(t, harness.Path(filepath.FromSlash(first)))
-	for other := range strings.FieldsFuncSeq(more, func(r rune) bool { return r == ',' }) {
+	names := strings.Split(over, ",")
+	files := shipped(t, harness.Path(filepath.FromSlash(names[0])))
+	for _, other := range names[1:] {
 		files = append(files, harness.Path(filepath.FromSlash(other)))
 	}
 	return files

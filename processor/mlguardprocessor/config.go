@@ -63,7 +63,7 @@ type OutConfig struct {
 
 // Validate returns an error that names the key with an invalid value.
 func (c *OutConfig) Validate() error {
-	return shared.Check(c.WhenRefused == Drop || c.WhenRefused == Refuse, "%q is %q; it must be %q or %q", "when_refused", c.WhenRefused, Drop, Refuse)
+	return shared.Check(c.WhenRefused == Drop || c.WhenRefused == Refuse, `"when_refused" is %q; it must be %q or %q`, c.WhenRefused, Drop, Refuse)
 }
 
 // Validate returns an error that names the key with an invalid value. The
@@ -71,7 +71,7 @@ func (c *OutConfig) Validate() error {
 func (c *Config) Validate() error {
 	return errors.Join(
 		shared.Check(c.RetryAfter >= 0 && c.RetryAfter <= time.Hour && c.RetryAfter%time.Second == 0,
-			"%q is %s; it must be whole seconds between 0s and 1h", "retry_after", c.RetryAfter),
+			`"retry_after" is %s; it must be whole seconds between 0s and 1h`, c.RetryAfter),
 		shared.Check(len(c.TrustedSenders) == 0 || c.isFirst(),
 			`"trusted_senders" is set beside identities, content or out; it belongs to the first ml_guard of a pipeline, which has none of them`),
 		trust.Validate(c.TrustedSenders))
