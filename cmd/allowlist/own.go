@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -62,7 +63,7 @@ func ownKeys(root string) ([]string, error) {
 		}
 	}
 	err = inspectAll(root, "receiver/*/internal/metadata/generated_*.go", func(node ast.Node) {
-		if call, ok := node.(*ast.CallExpr); ok && strings.HasPrefix(method(call), "Put") && len(call.Args) == 2 {
+		if call, ok := node.(*ast.CallExpr); ok && strings.HasPrefix(method(call), "Put") && len(call.Args) > 0 {
 			if key := quotedText(call.Args[0]); key != "" && !isText(key) {
 				keys = append(keys, key)
 			}
@@ -138,16 +139,19 @@ func conclusionWords(root string) (map[string]bool, error) {
 			}
 		}
 	}
-	err := inspectAll(root, "connector/mlmetricsconnector/internal/detect/*.go", func(node ast.Node) {
-		if literal, ok := node.(*ast.BasicLit); ok && strings.Contains(quotedText(literal), " ") {
-			add(quotedText(literal))
-		}
-	})
+	var errs error
+	for _, files := range []string{"connector/mlmetricsconnector/internal/detect/*.go", "internal/shared/flightrecorder/verdict.go"} {
+		errs = errors.Join(errs, inspectAll(root, files, func(node ast.Node) {
+			if literal, ok := node.(*ast.BasicLit); ok && strings.Contains(quotedText(literal), " ") {
+				add(quotedText(literal))
+			}
+		}))
+	}
 	for _, kind := range mlattr.Problems {
 		add(kind.Next)
 	}
 	delete(words, "")
-	return words, err
+	return words, errs
 }
 
 // listedMetric matches a metric in a list of a component's series, and recordingRule the

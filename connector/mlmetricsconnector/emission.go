@@ -64,8 +64,8 @@ func (c *conclusions) conclude(ctx context.Context, now time.Time, last bool) st
 	c.clocks.Forget(evicted)
 	seen, expiration := c.Shared.seen, c.cfg.MetricsExpiration
 	c.clocks.Read(&seen.Ranks, seen.Holders(), &c.losses, c.store, expiration, now)
-	facts, stuck := seen.Settle(c.clocks.Services(c.store.Owners()), now)
-	e := runs.Emission{Now: now, Last: last, Kept: c.cfg.Storage != nil || c.cfg.StateDirectory != "", Withheld: !c.withheld.Settle(now, c.state.LastRefusal()).IsZero(), Expiration: expiration, GPUs: facts, Stuck: stuck}
+	facts, said := seen.Settle(c.clocks.Services(c.store.Owners()), now)
+	e := runs.Emission{Now: now, Last: last, Kept: c.cfg.Storage != nil || c.cfg.StateDirectory != "", Withheld: !c.withheld.Settle(now, c.state.LastRefusal()).IsZero(), Expiration: expiration, GPUs: facts, Said: said}
 	all, owners := c.clocks.Advance(c.store, &e)
 	facts.Write(c.store, now)
 	if history := c.Shared.recording(); history != nil {

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/collector/connector/connectortest"
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
@@ -188,4 +189,33 @@ func checkInvariants(t *testing.T, md pmetric.Metrics, cfg *Config) {
 			}
 		}
 	}
+}
+
+// FuzzConsumeLogs gives the connector whatever OTLP log records decode to, and a hang that it
+// concludes beside them.
+func FuzzConsumeLogs(f *testing.F) {
+	for _, ld := range dumpsOf("run-a", 4, time.Unix(1_763_000_000, 0), 3) {
+		raw, err := (&plog.ProtoMarshaler{}).MarshalLogs(ld)
+		require.NoError(f, err)
+		f.Add(raw, uint16(0))
+		f.Add(raw, uint16(5000))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte, levels uint16) {
+		ld, err := (&plog.ProtoUnmarshaler{}).UnmarshalLogs(raw)
+		if err != nil {
+			t.Skip("not logs")
+		}
+		for _, rl := range ld.ResourceLogs().All() {
+			otlpnest.Attributes(rl.Resource().Attributes(), int(levels))
+		}
+		before := plog.NewLogs()
+		ld.CopyTo(before)
+		r := newRun(t, createDefaultConfig().(*Config))
+		r.reads(t, ld)
+		_, said := r.connector.Shared.seen.Settle(nil, r.clock)
+		for _, one := range said {
+			require.NotEmpty(t, one.Wait.Sentences)
+		}
+		require.Equal(t, before, ld, "the logs of others stay as they are")
+	})
 }

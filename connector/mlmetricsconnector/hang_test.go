@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 )
 
@@ -52,6 +53,14 @@ func (r *run) metrics(t *testing.T, md pmetric.Metrics) {
 	w := &watcher{now: func() time.Time { return r.clock }}
 	w.Shared = r.connector.Shared
 	require.NoError(t, w.ConsumeMetrics(t.Context(), md))
+}
+
+// reads gives log records to the instance that receives them.
+func (r *run) reads(t *testing.T, ld plog.Logs) {
+	t.Helper()
+	w := &watcher{now: func() time.Time { return r.clock }}
+	w.Shared = r.connector.Shared
+	require.NoError(t, w.ConsumeLogs(t.Context(), ld))
 }
 
 // every moves the clock minute by minute for d, does something each minute and

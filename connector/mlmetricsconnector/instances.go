@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/connector"
 	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
@@ -107,7 +108,8 @@ func (r *recorder) Shutdown(ctx context.Context) error {
 func (*recorder) ConsumeTraces(context.Context, ptrace.Traces) error { return nil }
 
 // watcher finds series in the clients' metrics that the connector would also
-// write, so that each name has one writer. It forwards nothing.
+// write, so that each name has one writer, and what receivers say of GPUs and ranks. It
+// forwards nothing.
 type watcher struct {
 	member
 	now func() time.Time
@@ -116,5 +118,11 @@ type watcher struct {
 // ConsumeMetrics reads what clients and receivers send.
 func (w *watcher) ConsumeMetrics(_ context.Context, md pmetric.Metrics) error {
 	w.Shared.seen.Read(md, w.Shared.recording(), w.now())
+	return nil
+}
+
+// ConsumeLogs reads what the nccl receivers of all hosts send.
+func (w *watcher) ConsumeLogs(_ context.Context, ld plog.Logs) error {
+	w.Shared.seen.ReadLogs(ld, w.now())
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -158,4 +159,92 @@ func TestTheMissingRank(t *testing.T) {
 	assert.Equal(t, "run-nccl", attributes["ml.run.id"])
 	assert.Equal(t, int64(1), attributes["ml.rank.global"])
 	stopDropIn(t, collector)
+}
+
+// startHost starts a collector with agent-gateway.yaml and nccl.yaml on a host that has processes of
+// some ranks of the run run-nccl, and returns it and the host's root.
+func startHost(t *testing.T, gateway string, ranks ...int) (collector *harness.Collector, root string) {
+	t.Helper()
+	root = t.TempDir()
+	write := func(name, text string) {
+		path := filepath.Join(root, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	}
+	write("etc/hostname", fmt.Sprintf("gpu-%d\n", ranks[0]))
+	write("tmp/other", "")
+	for _, rank := range ranks {
+		process := fmt.Sprintf("proc/%d/", 100+rank)
+		write(process+"stat", fmt.Sprintf("%d (python) S%s\n", 100+rank, strings.Repeat(" 1", 30)))
+		write(process+"cgroup", "0::/\n")
+		write(process+"environ", fmt.Sprintf("RANK=%d\x00WORLD_SIZE=4\x00TORCHELASTIC_RUN_ID=run-nccl\x00", rank))
+	}
+	collector = harness.StartCollector(t, harness.CollectorOptions{
+		Config: harness.Path("distribution", "config", "agent-gateway.yaml"),
+		Merged: []string{harness.Path("distribution", "config", "nccl.yaml")},
+		Env: []string{
+			"OTELCOL_ML_QUEUE_DIR=" + filepath.Join(t.TempDir(), "queue"), "OTELCOL_ML_REPRO_DIR=" + filepath.Join(t.TempDir(), "reproductions"),
+			"NCCL_RAS_ADDR=127.0.0.1:1",
+		},
+		Overrides: map[string]any{
+			"exporters::load_balancing::resolver":                            map[string]any{"dns": nil, "static": map[string]any{"hostnames": []string{gateway}}},
+			"exporters::load_balancing::sending_queue::batch::flush_timeout": "100ms",
+			"receivers::nccl::root_path":                                     root,
+		},
+	})
+	return collector, root
+}
+
+// Dumps of two hosts that share no folder are compared by the gateway: neither host knows the
+// ranks of the other. The dumps are those of four real ranks, of which rank 2 loads data.
+func TestDumpsOfTwoHosts(t *testing.T) {
+	t.Parallel()
+	sink := harness.StartSink(t)
+	gateway := harness.StartCollector(t, harness.CollectorOptions{
+		Config: harness.Path("distribution", "config", "gateway.yaml"),
+		Env: []string{
+			"OTELCOL_ML_TRUSTED_SENDERS=[127.0.0.1/32]", "LOGS_EXPORTER=otlp_grpc/logs", "LOGS_ENDPOINT=" + sink.Endpoint,
+			"OTELCOL_ML_QUEUE_DIR=" + filepath.Join(t.TempDir(), "queue"),
+		},
+		Overrides: map[string]any{
+			"connectors::ml_metrics::flush_interval": "1s", "connectors::ml_metrics::first_step_timeout": "5s",
+		},
+	})
+	address := gateway.Address(t, "receivers::otlp::protocols::grpc")
+	var sender *harness.GRPCSender
+	for _, ranks := range [][]int{{0, 1}, {2, 3}} {
+		host, root := startHost(t, address, ranks...)
+		for _, rank := range ranks {
+			dump, err := os.ReadFile(harness.Path("internal", "shared", "flightrecorder", "testdata", "2.9.1", fmt.Sprintf("data_rank_%d", rank)))
+			require.NoError(t, err)
+			path := filepath.Join(root, "tmp", fmt.Sprintf("comm_lib_trace_rank_%d", rank))
+			require.NoError(t, os.WriteFile(path, dump, 0o600))
+		}
+		sender = senderTo(t, host)
+	}
+	said := func() (evidence []string) {
+		for _, record := range sink.LogRecords() {
+			if kind, ok := record.Attributes().Get("ml.problem"); ok && kind.Str() == "rank_missing" {
+				all, _ := record.Attributes().Get("ml.problem.evidence")
+				for _, one := range all.Slice().All() {
+					evidence = append(evidence, one.Str())
+				}
+			}
+		}
+		return evidence
+	}
+	require.Eventually(t, func() bool {
+		dumps := 0
+		for _, record := range sink.LogRecords() {
+			if record.EventName() == "pytorch.flight_recorder.dump" {
+				dumps++
+			}
+		}
+		return dumps == 4
+	}, time.Minute, poll)
+	const sentence = "Flight Recorder: ranks 0, 1, 3 wait in all_gather #8 of the group default_pg (record.py:37 in train_step) for rank 2, which has not called it"
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		require.NoError(c, sender.Traces(t.Context(), stepsOfMostRanks()))
+		assert.Subset(c, said(), []string{sentence, "Flight Recorder: rank 2 was last in all_reduce #7 [[16]] [Float] (record.py:35 in train_step)"})
+	}, time.Minute, poll)
 }

@@ -79,7 +79,7 @@ func IsConclusion(text string) bool {
 	}
 	var names []string
 	for word := range strings.FieldsSeq(text) {
-		word = strings.Trim(word, "(),.:;")
+		word = strings.Trim(word, "(),.:;[]#")
 		if !conclusionWords()[word] && strings.Trim(word, "0123456789.:+-%") != "" {
 			names = append(names, word)
 		}

@@ -59,6 +59,9 @@ func (g *gateway) ask(ctx context.Context) {
 	was := g.known
 	g.tag, g.known = tag, make(map[string]bool)
 	for i := range hangs {
+		if said, ok := hangs[i].Verdict(); ok {
+			g.conclude(said)
+		}
 		if g.known[hangs[i].ID] = true; was[hangs[i].ID] {
 			continue
 		}

@@ -69,7 +69,7 @@ func asks(t *testing.T, p *page) *Config {
 	cfg := waitingConfig(t)
 	cfg.Evidence.Gateway.Endpoint = p.URL
 	cfg.Evidence.Gateway.Headers.Set("Authorization", "Bearer of-the-fleet")
-	cfg.limits.ask = 5 * time.Millisecond
+	cfg.limits.ask, cfg.limits.later = 5*time.Millisecond, 5*time.Millisecond
 	return cfg
 }
 
@@ -95,6 +95,15 @@ func TestAHangThatAGatewayConcludes(t *testing.T) {
 	assert.Contains(t, report, "- rank 900 is dead # forged\n")
 	assert.Contains(t, report, "Next: Look at rank 900.")
 	assert.Regexp(t, `process `+strconv.Itoa(pid)+` \(sleep\), rank 3`, report)
+
+	// Dumps of all hosts, which the gateway compares, tell more than those of this host.
+	knows := strings.Replace(hangOf("run-7", since), `"evidence": [`, `"evidence": ["Flight Recorder: rank 3 waits for rank 900", `, 1)
+	p.say(knows)
+	eventually(t, bundle(t, cfg), "# Rank 3 waits for rank 900.\n\nRun run-7")
+	require.NoError(t, w.logs.ConsumeLogs(t.Context(), waits("run-7", "Of rank 900 there is no dump.", time.Now().Add(time.Minute))))
+	p.await(t, 2)
+	p.say(strings.Replace(knows, "for rank 900", "for rank 901", 1))
+	eventually(t, bundle(t, cfg), "# Rank 3 waits for rank 901.\n\nRun run-7")
 
 	p.say(hangOf("run-7", since))
 	p.await(t, 2)

@@ -102,11 +102,12 @@ func (h *hangs) await(ctx context.Context, resource pcommon.Map, record plog.Log
 }
 
 // conclude remembers which ranks wait for which. Of what is said of one moment, the first has the
-// most evidence.
+// most evidence. A gateway knows more than this host, for as long as the evidence is open.
 func (h *hangs) conclude(said evidence.Verdict) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if last, _ := h.verdicts.Get(said.Run); said.At.After(last.At) {
+	last, _ := h.verdicts.Get(said.Run)
+	if knowsMore := last.Elsewhere && !said.Elsewhere && said.At.Sub(last.At) < addsFor; !knowsMore && said.At.After(last.At) {
 		h.verdicts.Add(said.Run, said)
 	}
 }

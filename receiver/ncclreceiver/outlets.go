@@ -16,10 +16,10 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/flightrecorder"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/communicator"
 	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/dump"
-	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/flightrecorder"
 	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/job"
 	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/ras"
@@ -157,8 +157,8 @@ func (o *logsOutlet) change(r *communicator.Report, rank *communicator.Ranked, o
 	})
 }
 
-// dump adds the record of a Flight Recorder dump, with its run if it is known.
-func (o *logsOutlet) dump(found *dump.Dump, run string, now time.Time) {
+// dump adds the record of a Flight Recorder dump, with its run and its groups if they are known.
+func (o *logsOutlet) dump(found *dump.Dump, run string, groups []any, now time.Time) {
 	rank := workload.Number{Value: found.Rank, Known: found.Rank >= 0}
 	body := "PyTorch has written the Flight Recorder dump " + found.Path
 	if rank.Known {
@@ -168,6 +168,9 @@ func (o *logsOutlet) dump(found *dump.Dump, run string, now time.Time) {
 		var a workload.Attributes[metadata.EventAttributeOption]
 		a.Number(rank, metadata.WithMlRankGlobalEventAttribute)
 		a.Text(run, metadata.WithMlRunIDEventAttribute)
+		if len(groups) > 0 {
+			a = append(a, metadata.WithPytorchProcessGroupsEventAttribute(groups))
+		}
 		o.builder.RecordPytorchFlightRecorderDumpEvent(ctx, pcommon.NewTimestampFromTime(found.Written), found.Path, found.Size, o.host, a...)
 	})
 }

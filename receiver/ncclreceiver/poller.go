@@ -1,7 +1,9 @@
 package ncclreceiver
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"net"
 	"net/netip"
@@ -17,10 +19,10 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/flightrecorder"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/communicator"
 	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/dump"
-	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/flightrecorder"
 	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/job"
 	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/ras"
@@ -39,6 +41,8 @@ const (
 	// maxAnswerSize is the largest answer in bytes. A rank has some 600 in each of its
 	// communicators.
 	maxAnswerSize = 64 << 20
+	// maxProcesses limits the processes of the host that are asked for their ranks.
+	maxProcesses = 1 << 16
 	// timeout is how long NCCL waits for the other processes of the job. A query takes at
 	// most twice as long and 4s more.
 	timeout = 5 * time.Second
@@ -60,7 +64,7 @@ type poller struct {
 	tracker   *communicator.Tracker
 	dumps     *dump.Watcher
 	jobs      flightrecorder.Jobs
-	processes job.Processes
+	processes *workload.Processes
 	addresses func() map[netip.Addr]bool
 
 	// last is the job that answered last, nil before, and answered when it did; other
@@ -89,7 +93,6 @@ func newPoller(cfg *Config, set receiver.Settings) (*poller, error) {
 		client:    ras.Client{Endpoint: cfg.Endpoint, Timeout: timeout, MaxSize: maxAnswerSize},
 		tracker:   communicator.NewTracker(behindPolls),
 		dumps:     dump.NewWatcher(cfg.RootPath, cfg.FlightRecorder, time.Now()),
-		jobs:      make(flightrecorder.Jobs),
 		processes: workload.NewNamespaceProcesses(cfg.RootPath),
 		addresses: ownAddresses,
 	}
@@ -124,30 +127,54 @@ func (p *poller) poll(ctx context.Context, now time.Time) {
 
 // compare reports dumps, and what those of each job say together.
 func (p *poller) compare(dumps []dump.Dump, addresses map[netip.Addr]bool, now time.Time) {
-	jobs := make(map[string]string)
+	if len(dumps) == 0 {
+		return
+	}
+	jobs, ranks := make(map[string]string), p.runsOfRanks()
 	for _, found := range dumps {
-		run := p.runOf(found.Rank, addresses, now)
-		p.logs.dump(&found, run, now)
-		if found.Rank < 0 {
-			continue
-		}
-		data, err := p.dumps.Read(&found)
-		if err == nil {
-			var read *flightrecorder.Dump
-			if read, err = flightrecorder.Read(data, found.Rank); err == nil {
-				p.jobs.Add(found.Job, read, found.Written)
-				jobs[found.Job] = run
-			}
-		}
-		if err != nil {
+		run := cmp.Or(p.runOf(found.Rank, addresses, now), ranks[found.Rank])
+		var groups []any
+		if read, err := p.read(&found); err != nil {
 			p.settings.Logger.Warn("A Flight Recorder dump is not compared", zap.String("path", found.Path), zap.Error(err))
+		} else if groups = read.Record(); p.jobs.Add(found.Job, read, found.Written) {
+			jobs[found.Job] = cmp.Or(run, jobs[found.Job])
 		}
+		p.logs.dump(&found, run, groups, now)
 	}
 	for _, name := range slices.Sorted(maps.Keys(jobs)) {
 		for _, v := range p.jobs.Conclude(name) {
 			p.logs.wait(&v, jobs[name], now)
 		}
 	}
+}
+
+func (p *poller) read(found *dump.Dump) (*flightrecorder.Dump, error) {
+	if found.Rank < 0 {
+		return nil, errors.New("its name ends with no rank")
+	}
+	data, err := p.dumps.Read(found)
+	if err != nil {
+		return nil, err
+	}
+	return flightrecorder.Read(data, found.Rank)
+}
+
+// runsOfRanks returns the runs of the ranks of this host, by their launchers' variables, "" for a
+// rank of several runs.
+func (p *poller) runsOfRanks() map[int64]string {
+	runs := make(map[int64]string)
+	for _, pid := range p.processes.IDs(maxProcesses) {
+		of, alive := p.processes.Describe(pid)
+		if !alive || !of.RankGlobal.Known || of.RunID == "" {
+			continue
+		}
+		run := of.RunID
+		if other, known := runs[of.RankGlobal.Value]; known && other != run {
+			run = ""
+		}
+		runs[of.RankGlobal.Value] = run
+	}
+	return runs
 }
 
 // runOf returns the run of the only job that has answered of late if it has the rank

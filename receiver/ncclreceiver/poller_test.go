@@ -279,6 +279,33 @@ func TestAFlightRecorderDump(t *testing.T) {
 	assert.False(t, known, "rank 3 of this job runs on another host")
 }
 
+// Where NCCL does not answer, a dump has the run of the processes with its rank, unless they are of
+// several.
+func TestTheRunOfADumpByItsProcess(t *testing.T) {
+	r := newRig(t, func(*rastest.Conn) {})
+	r.process(t, 300, "RANK=0", "WORLD_SIZE=4", "TORCHELASTIC_RUN_ID=run-a")
+	r.process(t, 301, "RANK=1", "WORLD_SIZE=4", "TORCHELASTIC_RUN_ID=run-a")
+	r.process(t, 302, "RANK=1", "WORLD_SIZE=2", "TORCHELASTIC_RUN_ID=run-a", "UNRELATED=yes")
+	r.process(t, 303, "RANK=2", "WORLD_SIZE=4", "TORCHELASTIC_RUN_ID=run-a")
+	r.process(t, 304, "RANK=2", "WORLD_SIZE=4", "TORCHELASTIC_RUN_ID=run-b")
+	r.process(t, 305, "RANK=2", "WORLD_SIZE=4", "TORCHELASTIC_RUN_ID=run-a")
+	r.process(t, 306, "RANK=3")
+	r.polls(t, 1)
+	for rank := range 5 {
+		name := fmt.Sprintf("tmp/nccl_trace_rank_%d", rank)
+		writeFile(t, r.cfg, name, "\x80\x04pickle")
+		at := time.Now().Add(time.Hour)
+		require.NoError(t, os.Chtimes(filepath.Join(r.cfg.RootPath, name), at, at))
+	}
+	r.polls(t, 2)
+	require.Len(t, r.sentL.AllLogs(), 1)
+	var runs []any
+	for _, rl := range r.sentL.AllLogs()[0].ResourceLogs().All() {
+		runs = append(runs, rl.ScopeLogs().At(0).LogRecords().At(0).Attributes().AsRaw()["ml.run.id"])
+	}
+	assert.Equal(t, []any{"run-a", "run-a", nil, nil, nil}, runs)
+}
+
 // What the dumps of a job say together is said once more of them have appeared: here those
 // of four real ranks, of which one loads data.
 func TestDumpsOfAJobAreCompared(t *testing.T) {
@@ -286,7 +313,7 @@ func TestDumpsOfAJobAreCompared(t *testing.T) {
 	r.trainer(t)
 	r.polls(t, 1)
 	for rank := range 4 {
-		data, err := os.ReadFile(filepath.Join("internal", "flightrecorder", "testdata", "2.9.1", fmt.Sprintf("data_rank_%d", rank)))
+		data, err := os.ReadFile(filepath.Join("..", "..", "internal", "shared", "flightrecorder", "testdata", "2.9.1", fmt.Sprintf("data_rank_%d", rank)))
 		require.NoError(t, err)
 		writeFile(t, r.cfg, fmt.Sprintf("tmp/comm_lib_trace_rank_%d", rank), string(data))
 		at := time.Now().Add(time.Hour)
@@ -297,6 +324,8 @@ func TestDumpsOfAJobAreCompared(t *testing.T) {
 	require.Len(t, said, 5)
 	assert.Equal(t, "Ranks 0, 1, 3 wait in all_gather #8 of the group default_pg (record.py:37 in train_step) for rank 2, which has not called it. Rank 2 was last in all_reduce #7 [[16]] [Float] (record.py:35 in train_step).", said[4])
 	all := r.sentL.AllLogs()[0].ResourceLogs()
+	waits := "8|all_gather|[[16]]~[Float]|record.py:37~in~train_step"
+	assert.Equal(t, []any{"0|default_pg|0-3:1", waits, waits}, all.At(0).ScopeLogs().At(0).LogRecords().At(0).Attributes().AsRaw()["pytorch.process_groups"])
 	attrs := all.At(all.Len() - 1).ScopeLogs().At(0).LogRecords().At(0).Attributes().AsRaw()
 	assert.Equal(t, []any{int64(0), int64(1), int64(3)}, attrs["pytorch.ranks.waiting"])
 	assert.Equal(t, []any{int64(2)}, attrs["pytorch.ranks.missing"])

@@ -68,6 +68,22 @@ func hasHostPIDs(root string) bool {
 // Visible reports whether the host's processes are visible.
 func (p *Processes) Visible() bool { return p.hostPIDs }
 
+// IDs returns the ids of at most so many processes, none if they cannot be listed.
+func (p *Processes) IDs(most int) (ids []uint32) {
+	proc, err := os.Open(p.root)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = proc.Close() }()
+	names, _ := proc.Readdirnames(most) // what could be read counts
+	for _, name := range names {
+		if id, err := strconv.ParseUint(name, 10, 32); err == nil {
+			ids = append(ids, uint32(id))
+		}
+	}
+	return ids
+}
+
 // Describe returns a process's details and workload, as far as this program may
 // read them. The evidence shows what it may not read: other users' environments
 // need root, or both CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH. It reports false for

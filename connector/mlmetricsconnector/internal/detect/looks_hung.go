@@ -121,7 +121,7 @@ func suspect(s *State, r *runs.Run) bool {
 			last = append(last, ranks.Last{What: rank.Phase()})
 		}
 	}
-	return s.GPUs.Hit[r.Key.ID] || len(r.Stuck) > 0 || !sends && len(ranks.Apart(last)) > 0
+	return s.GPUs.Hit[r.Key.ID] || r.Awaited() != nil || !sends && len(ranks.Apart(last)) > 0
 }
 
 // activities counts GPUs by what they do, those that spin in a collective, and those that
@@ -251,16 +251,17 @@ func lookAt(p *problem.Problem, r *runs.Run, rank *runs.Rank) {
 
 // blame makes the first of the ranks that the others wait for the place of a hang.
 func blame(p *problem.Problem, r *runs.Run) {
-	if len(r.Stuck) == 0 {
+	first := r.Awaited()
+	if first == nil {
 		return
 	}
-	rank, name := nameOfStuck(r, &r.Stuck[0])
-	p.Rank, p.Host, p.PID, p.GPUIndex = r.Stuck[0].Number, "", 0, ""
+	rank, name := nameOfStuck(r, first)
+	p.Rank, p.Host, p.PID, p.GPUIndex = first.Number, "", 0, ""
 	if rank != nil {
 		p.Host = rank.Host
 		lookAt(p, r, rank)
 	}
-	if p.Next = "See whether the process of " + name + " still runs: the others wait for it."; r.Stuck[0].Behind() {
+	if p.Next = "See whether the process of " + name + " still runs: the others wait for it."; first.Behind() {
 		p.Next = "See what " + name + " does with py-spy dump: the others wait for it."
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/runs"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/flightrecorder"
 )
 
 // doubtFor is how many times its patience a rank may be silent whose host does
@@ -118,7 +119,7 @@ func describeStopped(p *problem.Problem, r *runs.Run, stopped []int) {
 	p.Next = "See whether the process of " + nameOf(r, first) + " still runs, and whether its telemetry arrives."
 }
 
-// ncclEvidence adds what NCCL says about the ranks that the others wait for.
+// ncclEvidence adds what NCCL and dumps say about the ranks that the others wait for.
 func ncclEvidence(p *problem.Problem, r *runs.Run) {
 	for i := range r.Stuck[:min(len(r.Stuck), maxNamed)] {
 		_, name := nameOfStuck(r, &r.Stuck[i])
@@ -126,6 +127,9 @@ func ncclEvidence(p *problem.Problem, r *runs.Run) {
 	}
 	if more := len(r.Stuck) - maxNamed; more > 0 {
 		p.Evidence = append(p.Evidence, fmt.Sprintf("NCCL: %s more", quantity(more, "rank", "ranks")))
+	}
+	for _, sentence := range r.Wait.Sentences {
+		p.Evidence = append(p.Evidence, flightrecorder.EvidencePrefix+sentence)
 	}
 }
 

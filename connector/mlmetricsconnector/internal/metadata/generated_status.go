@@ -14,6 +14,7 @@ var (
 )
 
 const (
+	LogsToLogsStability       = component.StabilityLevelDevelopment
 	MetricsToMetricsStability = component.StabilityLevelDevelopment
 	TracesToMetricsStability  = component.StabilityLevelDevelopment
 	TracesToLogsStability     = component.StabilityLevelDevelopment

@@ -158,16 +158,20 @@ func (s *Seen) noteNCCL(m pmetric.Metric, resource pcommon.Map, now time.Time) {
 	}
 }
 
-// stuck returns the ranks of runs that the others wait for, and forgets what was not
-// said for gpus.GoneAfter. The caller holds the lock.
-func (s *Seen) stuck(now time.Time) map[string][]ranks.Stuck {
-	stuck := make(map[string][]ranks.Stuck)
+// said returns what NCCL and dumps say about the ranks of runs, and forgets what NCCL did not
+// say for gpus.GoneAfter. The caller holds the lock.
+func (s *Seen) said(now time.Time) map[string]ranks.Said {
+	all := make(map[string]ranks.Said)
 	for run, said := range s.nccl {
 		if now.Sub(said.arrived) > gpus.GoneAfter {
 			delete(s.nccl, run)
-		} else if all := said.Stuck(); len(all) > 0 {
-			stuck[run] = all
+		} else if stuck := said.Stuck(); len(stuck) > 0 {
+			all[run] = ranks.Said{Stuck: stuck}
 		}
 	}
-	return stuck
+	s.dumps.settle(now)
+	for run, wait := range s.dumps.waits {
+		all[run] = ranks.Said{Stuck: all[run].Stuck, Wait: wait}
+	}
+	return all
 }

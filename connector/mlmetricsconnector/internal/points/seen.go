@@ -38,9 +38,11 @@ type Seen struct {
 	// fleet has the GPUs, prices those of them.
 	fleet  *gpus.Fleet
 	prices *price.GPUs
-	// cpu has what processes use of CPUs, nccl what NCCL says about runs.
-	cpu  processes.CPU
-	nccl map[string]*ncclAnswers
+	// cpu has what processes use of CPUs, nccl what NCCL says about runs, and dumps what
+	// PyTorch's Flight Recorder does.
+	cpu   processes.CPU
+	nccl  map[string]*ncclAnswers
+	dumps dumps
 	// links has what hosts say of their links and file systems.
 	links links.Links
 }
@@ -61,13 +63,13 @@ func (s *Seen) Holders() map[string]bool {
 
 // Settle returns what is known of GPUs and the ranks that the others wait for, and
 // forgets what was not seen for 5 minutes. services are those that have a run with an id.
-func (s *Seen) Settle(services map[string][]string, now time.Time) (*gpus.Facts, map[string][]ranks.Stuck) {
+func (s *Seen) Settle(services map[string][]string, now time.Time) (*gpus.Facts, map[string]ranks.Said) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	facts := s.fleet.Facts(services, &s.Hosts, now)
 	facts.Faults = s.links.Faults(now)
 	s.Loads.Store(processes.NewLoads(facts, s.cpu.Cores(now)))
-	return facts, s.stuck(now)
+	return facts, s.said(now)
 }
 
 // sentByClients maps metric names to the series that a program which sends them

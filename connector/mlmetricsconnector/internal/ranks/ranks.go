@@ -5,9 +5,11 @@ package ranks
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/flightrecorder"
 )
 
 // Rank is one rank of a run.
@@ -143,6 +145,43 @@ func (s *Stuck) Reason() string { return reasons[s.gravity].text }
 
 // Behind reports whether the process of the rank responds, and does something else.
 func (s *Stuck) Behind() bool { return reasons[s.gravity].state == mlattr.NCCLBehind }
+
+// Wait is what the dumps of PyTorch's Flight Recorder say about the ranks of a run. The zero
+// Wait says nothing.
+type Wait struct {
+	// Stuck is the first rank that the others wait for. Its Number is "" if that is unknown.
+	Stuck
+	// Sentences say who waits for whom, and At is when the newest dump was written.
+	Sentences []string
+	At        time.Time
+}
+
+// NewWait returns what dumps say of which the newest was written at a time.
+func NewWait(v *flightrecorder.Verdict, at time.Time) Wait {
+	w := Wait{Stuck: Stuck{gravity: len(reasons) - 1}, Sentences: v.Sentences(), At: at}
+	if rank, known := v.Awaited(); known {
+		w.Number = strconv.FormatInt(rank, 10)
+	}
+	return w
+}
+
+// Said is what NCCL and dumps say about the ranks of a run.
+type Said struct {
+	// Stuck are the ranks that the others wait for, as NCCL says.
+	Stuck []Stuck
+	Wait  Wait
+}
+
+// Awaited returns the first rank that the others wait for, nil if that is unknown.
+func (s *Said) Awaited() *Stuck {
+	switch {
+	case len(s.Stuck) > 0:
+		return &s.Stuck[0]
+	case s.Wait.Number != "":
+		return &s.Wait.Stuck
+	}
+	return nil
+}
 
 // Answers is what NCCL says about the ranks of one run. The zero Answers is ready to
 // use. It is not safe for concurrent use.

@@ -164,8 +164,8 @@ type Emission struct {
 	// no GPU; 0 removes none.
 	Expiration time.Duration
 	GPUs       *gpus.Facts
-	// Stuck has the ranks of runs that the others wait for, as NCCL says.
-	Stuck map[string][]ranks.Stuck
+	// Said is what NCCL and dumps say about the ranks of runs.
+	Said map[string]ranks.Said
 }
 
 // Advance attributes the elapsed time, adds it and the series of each run to the store,

@@ -15,6 +15,9 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
+// maxApart is how far the clocks of hosts are apart at most.
+const maxApart = time.Minute
+
 // Run is what is known of a run at an emission. It is not safe for concurrent use.
 type Run struct {
 	Key   streams.RunKey
@@ -28,8 +31,8 @@ type Run struct {
 	Seen, Shown time.Time
 	Interval    time.Duration
 	GPUs        GPUs
-	// Stuck are the ranks that the others wait for, as NCCL says.
-	Stuck   []ranks.Stuck
+	// Said is what NCCL says about its ranks, and dumps since it is in its state.
+	ranks.Said
 	Members Members
 	Steps   Steps
 
@@ -81,7 +84,7 @@ func (r *Run) add(rank *Rank, now time.Time) {
 
 // settle determines what the ranks show of the run, and adds its series.
 func (r *Run) settle(e *Emission, to *streams.Batch) {
-	r.GPUs, r.Stuck = GPUs{Used: e.GPUs.Runs[RunOf(r.Key)]}, e.Stuck[r.Key.ID]
+	r.GPUs, r.Said = GPUs{Used: e.GPUs.Runs[RunOf(r.Key)]}, e.Said[r.Key.ID]
 	if r.GPUs.Use != nil {
 		r.GPUs.Number = r.GPUs.Use.GPUs
 	}
@@ -98,6 +101,9 @@ func (r *Run) settle(e *Emission, to *streams.Batch) {
 	}
 	r.count(e.Now)
 	r.settleState(e)
+	if r.Wait.At.Before(r.Since.Add(-maxApart)) {
+		r.Wait = ranks.Wait{} // of an earlier hang
+	}
 	for state, name := range states {
 		to.Choose(series.RunState, name, r.State == State(state)) // #nosec G115 -- one of six
 	}

@@ -6,12 +6,14 @@ package evidence
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/flightrecorder"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 )
 
@@ -43,11 +45,24 @@ const WaitEvent = "pytorch.flight_recorder.wait"
 type Verdict struct {
 	Run, Text string
 	At        time.Time
+	// Elsewhere reports whether a gateway has compared dumps of all hosts.
+	Elsewhere bool
+}
+
+// Verdict returns what a gateway says of the dumps of the run, and whether it says it.
+func (h *Hang) Verdict() (said Verdict, ok bool) {
+	var sentences []string
+	for _, one := range h.Evidence {
+		if text, of := strings.CutPrefix(one, flightrecorder.EvidencePrefix); of && text != "" {
+			sentences = append(sentences, text)
+		}
+	}
+	return Verdict{h.Run, flightrecorder.Join(sentences), h.Detected, true}, len(sentences) > 0
 }
 
 // VerdictOf returns what a log record of a WaitEvent says.
 func VerdictOf(record plog.LogRecord) Verdict {
-	return Verdict{mlattr.CutText(attr.Text(record.Attributes(), mlattr.RunID), maxSentence), oneLine(record.Body().Str()), record.Timestamp().AsTime()}
+	return Verdict{mlattr.CutText(attr.Text(record.Attributes(), mlattr.RunID), maxSentence), oneLine(record.Body().Str()), record.Timestamp().AsTime(), false}
 }
 
 // HangOf returns the hang that begins, as a log record of ml_metrics says, and whether it says one.

@@ -4,10 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -43,30 +40,20 @@ type wait struct {
 func (g *Gatherer) look(ctx context.Context) {
 	g.looked, g.described, g.state, g.unread = time.Now(), nil, g.host(ctx), 0
 	blocked := 0
-	proc, err := os.Open(filepath.Join("/", g.Root, "proc"))
-	if err != nil {
-		return
-	}
-	defer func() { _ = proc.Close() }()
-	names, _ := proc.Readdirnames(maxListed) // what could be read counts
-	for _, name := range names {
-		pid, err := strconv.ParseUint(name, 10, 32)
-		if err != nil || ctx.Err() != nil {
-			continue
-		}
-		found, alive := g.processes.Describe(uint32(pid))
-		if !alive {
+	for _, pid := range g.processes.IDs(maxListed) {
+		found, alive := g.processes.Describe(pid)
+		if !alive || ctx.Err() != nil {
 			continue
 		}
 		if found.Environ == workload.SourceDenied {
 			g.unread++
 		}
-		if first := g.processes.Threads(uint32(pid), 1); len(first) > 0 && first[0].State == 'D' && blocked < maxBlocked {
-			is := process{pid: uint32(pid), Process: found, waits: []wait{{first[0], 1}}}
+		if first := g.processes.Threads(pid, 1); len(first) > 0 && first[0].State == 'D' && blocked < maxBlocked {
+			is := process{pid: pid, Process: found, waits: []wait{{first[0], 1}}}
 			g.state, blocked = append(g.state, is.line()), blocked+1
 		}
 		if found.RankGlobal.Known || found.RunID != "" || found.SlurmJobID != "" || found.ContainerID != "" {
-			g.described = append(g.described, process{pid: uint32(pid), Process: found})
+			g.described = append(g.described, process{pid: pid, Process: found})
 		}
 	}
 	slices.SortFunc(g.described, func(a, b process) int {

@@ -64,6 +64,12 @@ func WithProcessPidEventAttribute(processPidAttributeValue int64) EventAttribute
 	})
 }
 
+func WithPytorchProcessGroupsEventAttribute(pytorchProcessGroupsAttributeValue []any) EventAttributeOption {
+	return eventAttributeOptionFunc(func(dp plog.LogRecord) {
+		dp.Attributes().PutEmptySlice("pytorch.process_groups").FromRaw(pytorchProcessGroupsAttributeValue)
+	})
+}
+
 func WithPytorchRanksDifferingEventAttribute(pytorchRanksDifferingAttributeValue []any) EventAttributeOption {
 	return eventAttributeOptionFunc(func(dp plog.LogRecord) {
 		dp.Attributes().PutEmptySlice("pytorch.ranks.differing").FromRaw(pytorchRanksDifferingAttributeValue)

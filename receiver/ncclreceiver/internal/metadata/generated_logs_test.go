@@ -132,7 +132,7 @@ func TestLogsBuilder(t *testing.T) {
 			lb.RecordNcclRankChangeEvent(ctx, timestamp, "nccl.communicator.hash-val", 9, AttributeNcclRankStateOk, "host.name-val", WithNcclRankHostEventAttribute("nccl.rank.host-val"), WithProcessPidEventAttribute(11), WithMlRunIDEventAttribute("ml.run.id-val"), WithMlRunAttemptEventAttribute(14), WithMlRankGlobalEventAttribute(14), WithMlWorldSizeEventAttribute(13), WithSlurmJobIDEventAttribute("slurm.job.id-val"), WithServiceNameEventAttribute("service.name-val"), WithUserIDEventAttribute("user.id-val"))
 			defaultEventsCount++
 			allEventsCount++
-			lb.RecordPytorchFlightRecorderDumpEvent(ctx, timestamp, "file.path-val", 9, "host.name-val", WithMlRankGlobalEventAttribute(14), WithMlRunIDEventAttribute("ml.run.id-val"))
+			lb.RecordPytorchFlightRecorderDumpEvent(ctx, timestamp, "file.path-val", 9, "host.name-val", WithMlRankGlobalEventAttribute(14), WithMlRunIDEventAttribute("ml.run.id-val"), WithPytorchProcessGroupsEventAttribute([]any{"pytorch.process_groups-item1", "pytorch.process_groups-item2"}))
 			defaultEventsCount++
 			allEventsCount++
 			lb.RecordPytorchFlightRecorderWaitEvent(ctx, timestamp, "pytorch.process_group-val", 25, "pytorch.collective-val", []any{"pytorch.ranks.waiting-item1", "pytorch.ranks.waiting-item2"}, "host.name-val", WithCodeFrameEventAttribute("code.frame-val"), WithPytorchRanksMissingEventAttribute([]any{"pytorch.ranks.missing-item1", "pytorch.ranks.missing-item2"}), WithPytorchRanksDifferingEventAttribute([]any{"pytorch.ranks.differing-item1", "pytorch.ranks.differing-item2"}), WithPytorchRanksUnknownEventAttribute([]any{"pytorch.ranks.unknown-item1", "pytorch.ranks.unknown-item2"}), WithMlRunIDEventAttribute("ml.run.id-val"))
@@ -230,6 +230,9 @@ func TestLogsBuilder(t *testing.T) {
 					attrVal, ok = lr.Attributes().Get("ml.run.id")
 					assert.True(t, ok)
 					assert.Equal(t, "ml.run.id-val", attrVal.Str())
+					attrVal, ok = lr.Attributes().Get("pytorch.process_groups")
+					assert.True(t, ok)
+					assert.Equal(t, []any{"pytorch.process_groups-item1", "pytorch.process_groups-item2"}, attrVal.Slice().AsRaw())
 				case "pytorch.flight_recorder.wait":
 					assert.False(t, validatedEvents["pytorch.flight_recorder.wait"], "Found a duplicate in the events slice: pytorch.flight_recorder.wait")
 					validatedEvents["pytorch.flight_recorder.wait"] = true

@@ -3,6 +3,8 @@ package flightrecorder
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,6 +15,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // recorded returns the dumps of a case that testdata/record.py has recorded with a version of
@@ -97,16 +102,15 @@ func TestDumpsThatAreMissing(t *testing.T) {
 
 // group is a group of a rank that has completed some collectives and called further ones.
 func group(rank, completed int64, calls ...string) *Dump {
-	g := &Group{Name: "0", Ranks: []int64{0, 1, 2, 3}, Completed: completed, Entries: map[int64]*Entry{}}
-	for i := range completed {
-		g.Entries[i+1] = &Entry{Number: i + 1, Operation: "all_reduce", Completed: true}
-	}
+	g := Group{Name: "0", Ranks: "0-3:1", Newest: &Entry{Number: completed, Operation: "all_reduce"}}
 	for i, call := range calls {
-		n := completed + int64(i) + 1
 		operation, shape, _ := strings.Cut(call, " ")
-		g.Entries[n] = &Entry{Number: n, Operation: operation, Shape: shape}
+		g.Newest = &Entry{Number: completed + int64(i) + 1, Operation: operation, Shape: shape}
+		if g.Waits == nil {
+			g.Waits = g.Newest
+		}
 	}
-	return &Dump{Rank: rank, Groups: map[string]*Group{"0": g}}
+	return &Dump{Rank: rank, Groups: []Group{g}}
 }
 
 func TestConclude(t *testing.T) {
@@ -141,7 +145,7 @@ func TestGroupsOfOneName(t *testing.T) {
 	var dumps []*Dump
 	for _, rank := range []int64{100, 9, 10} {
 		d := group(rank, 3, "a")
-		d.Groups["0"].Ranks = []int64{rank, 1000}
+		d.Groups[0].Ranks = fmt.Sprint(rank, ",1000")
 		dumps = append(dumps, d)
 	}
 	var waiting []int64
@@ -153,26 +157,96 @@ func TestGroupsOfOneName(t *testing.T) {
 
 // A list with something that is no rank is not known.
 func TestReadRanks(t *testing.T) {
-	for text, want := range map[string][]int64{
-		"[2, 0, 1, 2]":    {0, 1, 2},
-		"[0]":             {0},
-		"[]":              nil,
-		"[-1,0]":          nil,
-		"[0, -1]":         nil,
-		"[0, 2147483648]": nil,
-		"[0, null]":       nil,
-		"[0, x]":          nil,
-		"":                nil,
+	for text, want := range map[string]string{
+		"[2, 0, 1, 2]":    "0-2:1",
+		"[3, 11, 19]":     "3-19:8",
+		"[0, 1, 3]":       "0,1,3",
+		"[0, 4]":          "0,4",
+		"[0]":             "0",
+		"[]":              "",
+		"[-1,0]":          "",
+		"[0, -1]":         "",
+		"[0, 2147483648]": "",
+		"[0, null]":       "",
+		"[0, x]":          "",
+		"":                "",
 	} {
-		assert.Equal(t, want, readRanks(dict{"0": dict{"ranks": text}}, "0"), text)
+		read := readRanks(dict{"0": dict{"ranks": text}}, "0")
+		assert.Equal(t, want, read, text)
+		assert.Equal(t, want, writeRanks(parseRanks(read)))
 	}
 	many := "[" + strings.Repeat("0,", maxRanks) + "0]"
-	assert.Nil(t, readRanks(dict{"0": dict{"ranks": many}}, "0"))
+	assert.Empty(t, readRanks(dict{"0": dict{"ranks": many}}, "0"))
+	for _, text := range []string{"0-131072:1", "0-9:0", "9-0:-1", "-4-9:1", "0-9223372036854775807:4611686018427387904", "5-2147483647:9999999999"} {
+		assert.LessOrEqual(t, len(parseRanks(text)), 1, text)
+	}
+}
+
+// sent returns what arrives of a dump by a log record.
+func sent(t testing.TB, d *Dump) *Dump {
+	t.Helper()
+	items := pcommon.NewSlice()
+	require.NoError(t, items.FromRaw(d.Record()))
+	return FromRecord(items, d.Rank)
+}
+
+// What log records have of dumps says the same as the dumps.
+func TestRecords(t *testing.T) {
+	for _, version := range []string{"2.8.0", "2.9.1", "2.15.0"} {
+		for _, name := range []string{"skip", "order", "data", "dies"} {
+			dumps := recorded(t, version, name)
+			assert.Equal(t, Conclude(dumps), Conclude(mlattr.Mapped(dumps, func(d *Dump) *Dump { return sent(t, d) })))
+		}
+	}
+	d := group(0, 3, "a [[16]] [Float]", "b")
+	d.Groups[0].Waits.Frame = `träin.py:7 in <module> "|"`
+	assert.Equal(t, []any{"0||0-3:1", "4|a|[[16]]~[Float]|tr_in.py:7~in~<module>~___", "5|b||"}, d.Record())
+}
+
+// Long texts are cut, and stay different. Of many groups, those in which a rank waits are kept.
+func TestLargeRecords(t *testing.T) {
+	d := &Dump{Rank: 1}
+	for i := range maxGroups {
+		call := &Entry{Number: math.MaxInt64, Operation: strings.Repeat("a", maxText), Shape: strings.Repeat("1", maxText), Frame: strings.Repeat("ä", maxText/2)}
+		d.Groups = append(d.Groups, Group{
+			Name: strings.Repeat("g", maxText) + fmt.Sprint(i), Description: strings.Repeat("d", maxText), Ranks: strings.Repeat("9", maxList), Newest: call,
+		})
+	}
+	d.Groups[maxGroups-1].Waits = d.Groups[0].Newest
+	for _, item := range d.Record() {
+		assert.LessOrEqual(t, len(item.(string)), maxItem)
+	}
+	read := sent(t, d)
+	require.Len(t, read.Groups, maxRecorded)
+	require.NotNil(t, read.Groups[0].Waits)
+	assert.NotEqual(t, read.Groups[0].Name, read.Groups[1].Name)
+	assert.Equal(t, read.Groups[1].Newest, read.Groups[2].Newest)
+	assert.Less(t, read.size, 3*maxRecorded*maxItem)
+	d.Groups[0].Ranks += "9"
+	assert.Empty(t, sent(t, &Dump{Groups: d.Groups[:1]}).Groups[0].Ranks, "a list that is cut would be another")
+}
+
+// A group of which a part was withheld is left out: its rank would look missing.
+func TestWithheldRecords(t *testing.T) {
+	for _, damaged := range []string{"[text: 30 bytes]", "4|a", "x|a||", "-1|a||", "4|" + strings.Repeat("a", maxItem) + "||"} {
+		for i := range 2 {
+			items := pcommon.NewSlice()
+			require.NoError(t, items.FromRaw(group(0, 3, "a").Record()))
+			items.At(i + 1).SetStr(damaged)
+			assert.Empty(t, FromRecord(items, 0).Groups, damaged)
+		}
+	}
+	items := pcommon.NewSlice()
+	items.AppendEmpty().SetInt(1)
+	items.AppendEmpty()
+	items.AppendEmpty().SetEmptyMap()
+	items.AppendEmpty()
+	assert.Empty(t, FromRecord(items, 0).Groups)
 }
 
 // Dumps of an earlier hang do not count.
 func TestJobs(t *testing.T) {
-	j := make(Jobs)
+	var j Jobs
 	at := time.Unix(1_700_000_000, 0)
 	j.Add("/tmp/a", group(3, 3), at)
 	for rank := range int64(3) {
@@ -183,6 +257,26 @@ func TestJobs(t *testing.T) {
 	assert.Empty(t, j.Conclude("/tmp/b"))
 	j.Add("/tmp/a", group(0, 3, "a"), at.Add(together+2*time.Minute))
 	assert.Equal(t, []int64{1, 2, 3}, j.Conclude("/tmp/a")[0].Unknown)
+}
+
+// However many dumps there are, and however large, few are kept; a newer one of a rank is.
+func TestManyDumps(t *testing.T) {
+	var j Jobs
+	at := time.Unix(1_700_000_000, 0)
+	for rank := range int64(maxDumps) {
+		require.True(t, j.Add("a", group(rank, 3), at))
+	}
+	assert.False(t, j.Add("b", group(0, 3), at))
+	assert.True(t, j.Add("a", group(7, 3), at))
+	later := at.Add(together + time.Second)
+	large := func(rank int64) *Dump { return &Dump{Rank: rank, size: maxBytes / 2} }
+	require.True(t, j.Add("b", large(0), later))
+	require.True(t, j.Add("b", large(1), later))
+	require.True(t, j.Add("b", large(1), later))
+	assert.False(t, j.Add("b", large(2), later))
+	assert.Len(t, j.dumps, 2)
+	assert.True(t, j.Add("b", large(2), later.Add(together+time.Second)))
+	assert.Equal(t, maxBytes/2, j.size)
 }
 
 // What is cut, or has anything but data, is refused.
@@ -228,5 +322,21 @@ func FuzzRead(f *testing.F) {
 			assert.NotEmpty(t, v.Sentence())
 			assert.Less(t, len(v.Sentence()), 8*maxText)
 		}
+	})
+}
+
+func FuzzRecord(f *testing.F) {
+	f.Add("0|default_pg|0-3:1", "4|a|[16]|train.py:7~in~step", "5|b||")
+	f.Add("\n||0-131071:1", "9223372036854775807|||", "")
+	f.Fuzz(func(t *testing.T, of, waits, newest string) {
+		items := pcommon.NewSlice()
+		require.NoError(t, items.FromRaw([]any{of, waits, newest}))
+		d := FromRecord(items, 0)
+		for _, v := range Conclude([]*Dump{d, group(1, 3, "a")}) {
+			assert.NotContains(t, v.Sentence(), "\n")
+			assert.Less(t, len(v.Sentence()), 8*maxText)
+		}
+		once := sent(t, d)
+		assert.Equal(t, once, sent(t, once))
 	})
 }

@@ -1,15 +1,17 @@
-// Package flightrecorder reads the dumps of PyTorch's Flight Recorder, and finds which rank
-// the others wait for. A dump is a pickle of Python: what it may contain is read by a
-// decoder of its own, which runs nothing.
+// Package flightrecorder reads the dumps of PyTorch's Flight Recorder, writes what matters of
+// them into log records, and finds which rank the others wait for. A dump is a pickle of
+// Python: what it may contain is read by a decoder of its own, which runs nothing.
 package flightrecorder
 
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 const (
@@ -25,21 +27,24 @@ const (
 type Dump struct {
 	// Rank is the rank in the job, -1 if unknown.
 	Rank int64
-	// Groups are the process groups by their names.
-	Groups map[string]*Group
+	// Groups are the process groups.
+	Groups []Group
 
-	at time.Time // when it was written, in Jobs
+	at   time.Time // when it was written, in Jobs
+	size int       // of the text that it was read from, in bytes
 }
 
 // Group is a process group as one of its ranks knows it.
 type Group struct {
-	Name, Description string
-	// Ranks are its ranks in the job, none if they are not known.
-	Ranks []int64
-	// Completed is the number of the newest collective that the rank has completed.
-	Completed int64
-	// Entries are the rank's collectives by their numbers.
-	Entries map[int64]*Entry
+	Name        string
+	Description string
+	// Ranks are its ranks in the job, such as "0-6:2" for 0, 2, 4 and 6, or "0,3,4"; "" if they
+	// are not known.
+	Ranks string
+	// Waits is the first collective that the rank has called and not completed, nil without one,
+	// and Newest the newest that it has called.
+	Waits  *Entry
+	Newest *Entry
 }
 
 // Entry is a collective operation.
@@ -50,10 +55,17 @@ type Entry struct {
 	Operation string
 	// Shape has its sizes and types, as text.
 	Shape string
-	// Completed is true if the rank has completed it.
-	Completed bool
 	// Frame is where the program called it: the file's name, the line and the function.
 	Frame string
+}
+
+// calls are the collectives of a group that a dump has.
+type calls struct {
+	*Group
+	// completed is the number of the newest that the rank has completed, open are those that it
+	// has not.
+	completed int64
+	open      []*Entry
 }
 
 // Read reads a dump of a rank.
@@ -66,22 +78,32 @@ func Read(data []byte, rank int64) (*Dump, error) {
 	if !ok {
 		return nil, errors.New("it is no dictionary")
 	}
-	d := &Dump{Rank: rank, Groups: make(map[string]*Group)}
 	if top.text("version") == "" {
 		return nil, errors.New("it has no version")
 	}
 	config, _ := top["pg_config"].(dict)
 	entries, _ := top["entries"].(*list)
+	groups := make(map[string]*calls)
 	for _, v := range entries.all(maxEntries) {
 		if e, ok := v.(dict); ok {
-			d.addEntry(e, config)
+			addEntry(groups, e, config)
 		}
+	}
+	d := &Dump{Rank: rank}
+	for _, name := range slices.Sorted(maps.Keys(groups)) {
+		of := groups[name]
+		for _, e := range of.open {
+			if e.Number > of.completed && (of.Waits == nil || e.Number < of.Waits.Number) {
+				of.Waits = e
+			}
+		}
+		d.Groups = append(d.Groups, *of.Group)
 	}
 	return d, nil
 }
 
 // addEntry adds a collective. Operations between two ranks have another order.
-func (d *Dump) addEntry(e, config dict) {
+func addEntry(groups map[string]*calls, e, config dict) {
 	if p2p, _ := e["is_p2p"].(bool); p2p {
 		return
 	}
@@ -96,13 +118,13 @@ func (d *Dump) addEntry(e, config dict) {
 	name, _ := of.items[0].(string)
 	description, _ := of.items[1].(string)
 	name = cut(name)
-	g := d.Groups[name]
+	g := groups[name]
 	if g == nil {
-		if len(d.Groups) >= maxGroups {
+		if len(groups) >= maxGroups {
 			return
 		}
-		g = &Group{Name: name, Description: cut(description), Ranks: readRanks(config, name), Completed: -1, Entries: make(map[int64]*Entry)}
-		d.Groups[name] = g
+		g = &calls{Group: &Group{Name: name, Description: cut(description), Ranks: readRanks(config, name)}, completed: -1}
+		groups[name] = g
 	}
 	operation := e.text("profiling_name")
 	if _, after, ok := strings.Cut(operation, ":"); ok {
@@ -111,12 +133,16 @@ func (d *Dump) addEntry(e, config dict) {
 	// Gloo retires what is completed, and leaves its state.
 	retired, _ := e["retired"].(bool)
 	entry := &Entry{
-		Number: number, Operation: operation, Completed: retired || e.text("state") == "completed", Frame: readFrame(e["frames"]),
+		Number: number, Operation: operation, Frame: readFrame(e["frames"]),
 		Shape: cut(shape(e["input_sizes"], 0) + " " + shape(e["input_dtypes"], 0)),
 	}
-	g.Entries[number] = entry
-	if entry.Completed {
-		g.Completed = max(g.Completed, number)
+	if retired || e.text("state") == "completed" {
+		g.completed = max(g.completed, number)
+	} else {
+		g.open = append(g.open, entry)
+	}
+	if g.Newest == nil || number >= g.Newest.Number {
+		g.Newest = entry
 	}
 }
 
@@ -133,25 +159,24 @@ func (d dict) text(key string) string {
 	return cut(text)
 }
 
-func cut(text string) string { return strings.ToValidUTF8(text[:min(len(text), maxText)], "?") }
+// cut bounds a text that anybody has written, of which each sentence has one line.
+func cut(text string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text[:min(len(text), maxText)], "?"))
+}
 
-// readRanks reads the ranks of a group: a text such as "[0, 1, 2]". Gloo has no name for the
-// only group.
-func readRanks(config dict, name string) (ranks []int64) {
+// readRanks reads the ranks of a group. Gloo has no name for the only group.
+func readRanks(config dict, name string) string {
 	group, ok := config[name].(dict)
 	if !ok && len(config) == 1 {
 		group, _ = config[""].(dict)
 	}
 	text, _ := group["ranks"].(string)
-	for part := range strings.SplitSeq(strings.Trim(text, "[]"), ",") {
-		rank, err := strconv.ParseInt(strings.TrimSpace(part), 10, 32)
-		if err != nil || rank < 0 || len(ranks) >= maxRanks {
-			return nil
-		}
-		ranks = append(ranks, rank)
-	}
-	slices.Sort(ranks)
-	return slices.Compact(ranks)
+	return writeRanks(parseRanks(strings.Trim(text, "[]")))
 }
 
 // shape writes nested lists of numbers and texts.

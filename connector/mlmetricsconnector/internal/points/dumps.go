@@ -1,0 +1,80 @@
+package points
+
+import (
+	"cmp"
+	"maps"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/ranks"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/flightrecorder"
+)
+
+// maxWaits limits the runs of which is remembered what dumps say, waitsFor for how long.
+const maxWaits, waitsFor = 1024, 24 * time.Hour
+
+// dumps is what the dumps of PyTorch's Flight Recorder say about runs, whichever hosts have
+// written them.
+type dumps struct {
+	jobs flightrecorder.Jobs
+	// newest has when the newest dump was written, of the runs that have some which are not
+	// compared. waits is what the others said.
+	newest map[string]time.Time
+	waits  map[string]ranks.Wait
+}
+
+// ReadLogs records the dumps of ranks that log records have. Other records have no effect.
+func (s *Seen) ReadLogs(ld plog.Logs, now time.Time) {
+	for _, rl := range ld.ResourceLogs().All() {
+		for _, sl := range rl.ScopeLogs().All() {
+			for _, record := range sl.LogRecords().All() {
+				if record.EventName() != flightrecorder.Event {
+					continue
+				}
+				if run, d := dumpOf(rl.Resource().Attributes(), record.Attributes()); d != nil {
+					s.addDump(strings.Clone(run), d, shared.Earlier(record.Timestamp().AsTime(), now))
+				}
+			}
+		}
+	}
+}
+
+// dumpOf returns the dump that a log record has, nil without one, and its run.
+func dumpOf(resource, attrs pcommon.Map) (run string, d *flightrecorder.Dump) {
+	run = cmp.Or(mlattr.IDAt(attrs, mlattr.RunID), mlattr.IDAt(resource, mlattr.RunID))
+	rank, known := attrs.Get(mlattr.RankGlobal)
+	if run == "" || run == mlattr.Other || !known {
+		return "", nil
+	}
+	n, isInt := mlattr.ReadInt(rank)
+	groups, has := attrs.Get(flightrecorder.GroupsKey)
+	if !isInt || n < 0 || !has || groups.Type() != pcommon.ValueTypeSlice {
+		return "", nil
+	}
+	return run, flightrecorder.FromRecord(groups.Slice(), n)
+}
+
+func (s *Seen) addDump(run string, d *flightrecorder.Dump, written time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.dumps.jobs.Add(run, d, written) {
+		mlattr.Put(&s.dumps.newest, run, shared.Later(s.dumps.newest[run], written))
+	}
+}
+
+// settle compares the dumps of the runs that have new ones, and forgets what was said a day ago.
+func (d *dumps) settle(now time.Time) {
+	maps.DeleteFunc(d.waits, func(_ string, w ranks.Wait) bool { return now.Sub(w.At) > waitsFor })
+	for run, at := range d.newest {
+		verdicts := d.jobs.Conclude(run)
+		if _, known := d.waits[run]; len(verdicts) > 0 && (known || len(d.waits) < maxWaits) {
+			mlattr.Put(&d.waits, run, ranks.NewWait(&verdicts[0], at))
+		}
+	}
+	clear(d.newest)
+}
