@@ -134,6 +134,7 @@ func (c *conclusions) settleProblems(ctx context.Context, facts *gpus.Facts, wit
 	c.Shared.restored.CompareAndSwap(restored, nil)
 	c.telemetry.leave(overMaxChanges, c.Shared.history.Left())
 	c.telemetry.leave(overMaxProblems, c.problems.Left())
+	c.telemetry.leave(overMaxDumps, c.Shared.seen.LeftDumps())
 	c.Shared.history.Tidy(now)
 	for i := range open {
 		if p := &open[i]; p.Severity != mlattr.SeverityMark {

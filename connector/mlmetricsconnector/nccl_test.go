@@ -320,6 +320,8 @@ func TestWhatDumpsSayIsBounded(t *testing.T) {
 	seen := r.connector.Shared.seen
 	_, said := seen.Settle(nil, r.clock)
 	assert.Len(t, said, 1024)
+	assert.EqualValues(t, 2*1100+20_000-16_384+1101-1024, seen.LeftDumps())
+	assert.Zero(t, seen.LeftDumps())
 	_, said = seen.Settle(nil, r.clock.Add(25*time.Hour))
 	assert.Empty(t, said)
 }

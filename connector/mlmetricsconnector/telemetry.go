@@ -89,6 +89,7 @@ const (
 	evictedRuns     = "evicted"
 	overMaxChanges  = "changes"
 	overMaxProblems = "problems"
+	overMaxDumps    = "dumps"
 	lostRecords     = "records"
 )
 
@@ -111,6 +112,7 @@ func (t *telemetry) notices(cfg *Config, id string) []shared.Notice {
 		},
 		overMaxProblems: {Kind: "limit", What: "Problems", Why: "Too many problems are open, or too many of one run or service."},
 		overMaxChanges:  {Kind: "limit", What: "Values that may change", Why: "Too many values of services, runs and hosts are compared already."},
+		overMaxDumps:    {Kind: "limit", What: "Flight Recorder dumps", Why: "Too many dumps of the last minutes, or runs with dumps, are compared already."},
 		lostRecords:     {Kind: "refused", What: "Records of problems and changes", Why: "A pipeline of logs refused them."},
 	}
 	return t.left.Notices(func(reason string) (shared.Notice, bool) {

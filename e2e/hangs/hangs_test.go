@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -144,6 +145,8 @@ func hang(t *testing.T, name, why string) {
 	require.NoError(t, err)
 	assert.Regexp(t, `^# Ranks? .* waits? in .*\n\n.*`+run+".*looks hung", string(report), "the dumps were compared before")
 	assert.Contains(t, string(report), why)
+	sentence, _, _ := strings.Cut(why, ". ")
+	assert.Regexp(t, `\n- Flight Recorder: ranks? .* waits? in .*`+sentence, string(report), "ml_metrics compares them, too")
 	copied, err := filepath.Glob(filepath.Join(folder, "dump-*-comm_lib_trace_rank_*"))
 	require.NoError(t, err)
 	living := ranks

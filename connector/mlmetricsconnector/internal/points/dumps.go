@@ -26,6 +26,8 @@ type dumps struct {
 	// compared. waits is what the others said.
 	newest map[string]time.Time
 	waits  map[string]ranks.Wait
+	// left is the number of dumps beyond a limit, and of runs whose dumps say more.
+	left int64
 }
 
 // ReadLogs records the dumps of ranks that log records have. Other records have no effect.
@@ -64,7 +66,17 @@ func (s *Seen) addDump(run string, d *flightrecorder.Dump, written time.Time) {
 	defer s.mu.Unlock()
 	if s.dumps.jobs.Add(run, d, written) {
 		mlattr.Put(&s.dumps.newest, run, shared.Later(s.dumps.newest[run], written))
+	} else {
+		s.dumps.left++
 	}
+}
+
+// LeftDumps returns how many dumps, or runs with dumps, were left out since the last call.
+func (s *Seen) LeftDumps() (n int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, s.dumps.left = s.dumps.left, 0
+	return n
 }
 
 // settle compares the dumps of the runs that have new ones, and forgets what was said a day ago.
@@ -72,7 +84,9 @@ func (d *dumps) settle(now time.Time) {
 	maps.DeleteFunc(d.waits, func(_ string, w ranks.Wait) bool { return now.Sub(w.At) > waitsFor })
 	for run, at := range d.newest {
 		verdicts := d.jobs.Conclude(run)
-		if _, known := d.waits[run]; len(verdicts) > 0 && (known || len(d.waits) < maxWaits) {
+		if _, known := d.waits[run]; len(verdicts) > 0 && !known && len(d.waits) >= maxWaits {
+			d.left++
+		} else if len(verdicts) > 0 {
 			mlattr.Put(&d.waits, run, ranks.NewWait(&verdicts[0], at))
 		}
 	}
