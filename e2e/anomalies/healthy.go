@@ -40,8 +40,10 @@ type health struct {
 	fleets, runs, services int
 	lived                  time.Duration
 	spans                  int
-	// untrue are the problems that were reported.
+	// untrue are the problems that were reported, but for those of hosts that were silent, of
+	// which there were so many.
 	untrue []*sighting
+	silent int
 }
 
 // add adds another fleet that lived as long.
@@ -52,6 +54,7 @@ func (h *health) add(other *health) {
 	h.lived = other.lived
 	h.spans += other.spans
 	h.untrue = append(h.untrue, other.untrue...)
+	h.silent += other.silent
 }
 
 // expected is the number of false problems that a limit allows in what was simulated.
@@ -100,9 +103,14 @@ func watch(ctx context.Context, seed int64, runs, services int, d, flush time.Du
 	}
 	w.every(restartEvery, func() { w.restartCollector() })
 	w.live(d)
-	h := &health{runs: runs, services: services, lived: d, spans: w.spans, untrue: w.collector.reported()}
-	for _, s := range h.untrue {
+	h := &health{runs: runs, services: services, lived: d, spans: w.spans}
+	for _, s := range w.collector.reported() {
 		s.seed = seed
+		if (s.kind == mlattr.ProblemHostSilent || s.kind == mlattr.ProblemRunSilent) && w.isSilent(s.host, s.detected, flush) {
+			h.silent++
+		} else {
+			h.untrue = append(h.untrue, s)
+		}
 	}
 	if err := w.collector.stop(ctx); err != nil {
 		return nil, fmt.Errorf("stop the collector: %w", err)

@@ -129,11 +129,12 @@ func (r *results) writeHealthy(b *strings.Builder) {
 	fmt.Fprintf(b, `## What is reported where nothing is wrong
 
 %d fleets of %d runs and %d services each, for %s: %.0f days of runs, %d spans. A preemption, a cut
-and a restart are no problems.
+and a restart are no problems. That a host was cut off for %s or longer was said %d times, of the host and of its run,
+and is not counted.
 
 | Severity | Limit | Allowed here | Reported | |
 | --- | --- | ---: | ---: | --- |
-`, h.fleets, h.runs/max(h.fleets, 1), h.services/max(h.fleets, 1), span(h.lived), float64(h.runs)*h.lived.Hours()/24, h.spans)
+`, h.fleets, h.runs/max(h.fleets, 1), h.services/max(h.fleets, 1), span(h.lived), float64(h.runs)*h.lived.Hours()/24, h.spans, span(silentAfter), h.silent)
 	for _, l := range limits {
 		verdict := "met"
 		switch {

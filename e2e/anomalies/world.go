@@ -5,6 +5,7 @@ import (
 	"context"
 	"hash/fnv"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/cmd/mlgen/fleet"
@@ -36,6 +37,23 @@ type world struct {
 // host is a machine whose telemetry can be cut off.
 type host struct {
 	cutUntil time.Time
+	// long are its cuts that last for silentAfter or longer.
+	long []cut
+}
+
+// cut is a time without telemetry.
+type cut struct{ from, until time.Time }
+
+// silentAfter is when a host without telemetry is silent: the default of stall_timeout.
+const silentAfter = 5 * time.Minute
+
+// isSilent reports whether a host was cut off so long at a time that it is right to say so, or
+// until shortly before.
+func (w *world) isSilent(name string, at time.Time, flush time.Duration) bool {
+	h := w.hosts[name]
+	return h != nil && slices.ContainsFunc(h.long, func(c cut) bool {
+		return !at.Before(c.from.Add(silentAfter)) && !at.After(c.until.Add(flush))
+	})
 }
 
 // event is what happens at a time.
@@ -140,7 +158,12 @@ func (w *world) cutHosts() {
 		random := w.stream(name + time.Now().String())
 		if random.Float64() < time.Hour.Hours()/cutEvery.Hours() {
 			length := logNormal(random, cutMedian, cutSpread)
-			w.in(spread(random, time.Hour), func() { w.hosts[name].cutUntil = time.Now().Add(length) })
+			w.in(spread(random, time.Hour), func() {
+				h, now := w.hosts[name], time.Now()
+				if h.cutUntil = now.Add(length); length >= silentAfter {
+					h.long = append(h.long, cut{now, h.cutUntil})
+				}
+			})
 		}
 	}
 }

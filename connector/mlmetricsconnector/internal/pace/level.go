@@ -39,9 +39,10 @@ const (
 	LastingSteps, leastLasting = 400, 100
 	// lasting is from when on the end of a shift does not make it usual.
 	lasting = 5 * time.Minute
-	// driftBlocks are those of a group. The median of their shortest steps has drifted from
-	// leastDrift above the lowest one on, as a logarithm, for driftTime: the real trainings
-	// grow by 0.11 at most, and where steps of several lengths mix, the shortest stay.
+	// driftBlocks are those of a group. The medians of their shortest steps and of their medians
+	// have both drifted from leastDrift above those of the lowest group on, as a logarithm, for
+	// driftTime: the real trainings grow by 0.11 at most. Where steps of several lengths mix, the
+	// shortest stay, and where the short ones are no more, the medians do.
 	driftBlocks = 16
 	driftTime   = 30 * time.Minute
 	// mostMemory is the largest correlation of one block with the next that is believed.
@@ -85,14 +86,14 @@ type levels struct {
 
 // drift is how far the level is above its lowest one, whatever the trend.
 type drift struct {
-	// group are the shortest steps of the newest blocks, which took seconds and steps.
-	// lowest is the least median of a group, now that of the newest one; known reports
-	// whether there is any.
-	group       []float64
-	lowest, now float64
-	known       bool
-	seconds     time.Duration
-	steps       int
+	// shortest and medians are those of the newest blocks, which took seconds and steps.
+	// lowest is the least median of the shortest of a group, usual that of its medians, and
+	// now that of the medians of the newest one; known reports whether there is any.
+	shortest, medians  []float64
+	lowest, usual, now float64
+	known              bool
+	seconds            time.Duration
+	steps              int
 	// above is for how long and how many steps groups have been above the lowest one.
 	above      time.Duration
 	aboveSteps int
@@ -151,7 +152,7 @@ func (l *Level) Add(d time.Duration) {
 		l.first = true
 		return
 	}
-	l.drift.add(shortest, n, time.Duration(total*float64(time.Second)))
+	l.drift.add(shortest, median, n, time.Duration(total*float64(time.Second)))
 	l.medians.add(median, usualBlocks, n, total)
 	l.group, l.steps, l.seconds = append(l.group, median), l.steps+n, l.seconds+total
 	if len(l.group) == lowestOf {
@@ -242,23 +243,24 @@ func (s *shift) shown() Shift {
 	return Shift{Usual: math.Exp(usual), Now: math.Exp(usual + s.recent()), Lasted: s.lasted, Steps: s.steps}
 }
 
-// add adds the shortest of a block of steps that took a time.
-func (d *drift) add(shortest float64, steps int, took time.Duration) {
-	d.group = append(d.group, shortest)
+// add adds the shortest and the median of a block of steps that took a time.
+func (d *drift) add(shortest, median float64, steps int, took time.Duration) {
+	d.shortest, d.medians = append(d.shortest, shortest), append(d.medians, median)
 	d.steps, d.seconds = d.steps+steps, d.seconds+took
-	if len(d.group) < driftBlocks {
+	if len(d.shortest) < driftBlocks {
 		return
 	}
-	d.now = shared.Median(d.group)
+	low := shared.Median(d.shortest)
+	d.now = shared.Median(d.medians)
 	switch {
-	case !d.known || d.now < d.lowest || d.above >= shiftUsual:
-		d.known, d.lowest, d.above, d.aboveSteps = true, d.now, 0, 0
-	case d.now-d.lowest >= leastDrift:
+	case !d.known || low < d.lowest || d.above >= shiftUsual:
+		d.known, d.lowest, d.usual, d.above, d.aboveSteps = true, low, d.now, 0, 0
+	case min(low-d.lowest, d.now-d.usual) >= leastDrift:
 		d.above, d.aboveSteps = d.above+d.seconds, d.aboveSteps+d.steps
 	default:
 		d.above, d.aboveSteps = 0, 0
 	}
-	d.group, d.steps, d.seconds = d.group[:0], 0, 0
+	d.shortest, d.medians, d.steps, d.seconds = d.shortest[:0], d.medians[:0], 0, 0
 }
 
 // Drift returns how far the level is above its lowest one, if it has been so for
@@ -268,7 +270,7 @@ func (l *Level) Drift() Shift {
 	if d.above < driftTime {
 		return Shift{}
 	}
-	return Shift{Usual: math.Exp(d.lowest), Now: math.Exp(d.now), Lasted: d.above, Steps: d.aboveSteps}
+	return Shift{Usual: math.Exp(d.usual), Now: math.Exp(d.now), Lasted: d.above, Steps: d.aboveSteps}
 }
 
 // Lasts reports whether the change lasts, for so long or for LastingSteps.

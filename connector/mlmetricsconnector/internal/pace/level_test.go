@@ -117,6 +117,40 @@ func TestLongerBlocks(t *testing.T) {
 	assert.GreaterOrEqual(t, slow, 19)
 }
 
+// TestDrift finds steps that become longer slowly, and neither that the short ones of steps of two
+// lengths are no more, nor that they are fewer.
+func TestDrift(t *testing.T) {
+	const n = 2000
+	shape := func(seconds func(i int) float64) Shift {
+		random := rand.New(rand.NewPCG(1, 2))
+		l := new(Level)
+		for i := range n {
+			l.Add(time.Duration(1e9 * seconds(i) * math.Exp(0.05*random.NormFloat64())))
+		}
+		return l.Drift()
+	}
+	grown := shape(func(i int) float64 { return 12 * (1 + 0.5*float64(i)/n) })
+	assert.InDelta(t, 12, grown.Usual, 1)
+	assert.InDelta(t, 17.5, grown.Now, 1)
+	assert.Greater(t, grown.Steps, n/4)
+	assert.Zero(t, shape(func(int) float64 { return 12 }))
+	// In some epochs the step before a validation is short.
+	assert.Zero(t, shape(func(i int) float64 {
+		if i%10 == 0 && i < n/2 {
+			return 6
+		}
+		return 12
+	}))
+	// Fewer and fewer sequences are short.
+	assert.Zero(t, shape(func(i int) float64 {
+		if i%10 == 0 || i%10 < 8*(n-i)/n {
+			return 6
+		}
+		return 12
+	}))
+	assert.Zero(t, shape(func(i int) float64 { return 12 * (1 + 0.15*float64(i)/n) }), "less than a fifth")
+}
+
 // TestMeans has a trainer that reports the mean of 32 steps for each of them.
 func TestMeans(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
