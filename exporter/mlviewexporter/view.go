@@ -64,9 +64,10 @@ type view struct {
 	done      map[string]time.Time
 	unwritten lastError
 
-	// cancel ends the goroutines, which running counts.
-	cancel  context.CancelFunc
-	running sync.WaitGroup
+	// cancel ends the saves, and running counts the goroutines besides the loops.
+	cancel           context.CancelFunc
+	running          sync.WaitGroup
+	reading, writing shared.Loop
 }
 
 var _ page.Source = (*view)(nil)
@@ -95,7 +96,7 @@ func newView(set exporter.Settings, cfg *Config) (*view, error) {
 // Start loads what the storage extension has kept, opens the port and serves the
 // page. After an error, Shutdown cleans up.
 func (v *view) Start(ctx context.Context, host component.Host) error {
-	// The context of Start ends with Start, that of the goroutines with Shutdown.
+	// The context of Start ends with Start, that of the saves with Shutdown.
 	background, cancel := context.WithCancel(context.Background())
 	v.cancel = cancel
 	if err := v.telemetry.observe(v.Store); err != nil {
@@ -109,13 +110,11 @@ func (v *view) Start(ctx context.Context, host component.Host) error {
 	}
 	if v.Reader != nil {
 		var read time.Time
-		v.running.Go(func() {
-			every(background, v.cfg.Interval, func(ctx context.Context) {
-				if v.asked.Swap(false) || time.Since(read) >= saveInterval {
-					v.readReproductions(ctx)
-					read = time.Now()
-				}
-			})
+		v.reading.Start(0, v.cfg.Interval, func(ctx context.Context) {
+			if v.asked.Swap(false) || time.Since(read) >= saveInterval {
+				v.readReproductions(ctx)
+				read = time.Now()
+			}
 		})
 	}
 	if v.cfg.Reports.Directory != "" {
@@ -124,7 +123,7 @@ func (v *view) Start(ctx context.Context, host component.Host) error {
 			return fmt.Errorf(`open "reports::directory": %w`, err)
 		}
 		v.archive = directory
-		v.running.Go(func() { every(background, v.cfg.Interval, v.writeReports) })
+		v.writing.Start(0, v.cfg.Interval, v.writeReports)
 	}
 	return v.serve(ctx, host)
 }
@@ -144,6 +143,8 @@ func (v *view) Shutdown(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*shutdownTimeout)
 	defer cancel()
 	late := shared.Await(ctx, func() {
+		_ = v.writing.Stop(context.Background())
+		_ = v.reading.Stop(context.Background())
 		v.running.Wait()
 		if v.archive != nil {
 			v.closeReports()
@@ -178,17 +179,6 @@ func (v *view) readReproductions(ctx context.Context) {
 		v.set.Logger.Warn("Some reproductions could not be read. The page shows the others.", zap.Error(err))
 	}
 	v.SetFailures(failures)
-}
-
-// every calls f now and after each interval until ctx ends.
-func every(ctx context.Context, interval time.Duration, f func(context.Context)) {
-	for ctx.Err() == nil {
-		f(ctx)
-		select {
-		case <-ctx.Done():
-		case <-time.After(interval):
-		}
-	}
 }
 
 // serve opens the port and answers requests until closeServer.
