@@ -43,7 +43,8 @@ type Set struct {
 	full time.Time
 	// records are those of open problems.
 	records map[recordID]*input.Record
-	ended   ended
+	// ended are the problems that have ended, the newest end last.
+	ended []api.Need
 	// silent are the problems that collectors are silent although somebody worked.
 	silent map[*fleet.Sender]*api.Need
 }
@@ -52,7 +53,7 @@ type Set struct {
 func New(of Subjects) *Set {
 	s := &Set{
 		Subjects: of, open: make(map[*series.Stream]bool), records: make(map[recordID]*input.Record),
-		ended: ended{limits: of.Limits}, silent: make(map[*fleet.Sender]*api.Need),
+		silent: make(map[*fleet.Sender]*api.Need),
 	}
 	of.Senders.Left = func(one *fleet.Sender, now time.Time) { s.endSilence(one, mlattr.ProblemNoEvidence, now) }
 	return s
@@ -83,12 +84,15 @@ func (s *Set) Prune(now time.Time) (of map[gpus.Ref]bool) {
 // Resolved returns the problems that ended within the last 24 hours, the newest end
 // first.
 func (s *Set) Resolved(state *api.State, now time.Time) []api.Need {
-	return api.Limited(state.Collector.Hidden, "resolved", together(s.ended.latest(now)), maxResolved)
+	s.ended = slices.DeleteFunc(s.ended, func(n api.Need) bool { return now.Sub(*n.Ended) > resolvedFor })
+	rows := slices.Clone(s.ended)
+	slices.Reverse(rows)
+	return api.Limited(state.Collector.Hidden, "resolved", together(rows), maxResolved)
 }
 
 // Saved returns the records of open problems and those that have ended, for Restore.
 func (s *Set) Saved() (records []*input.Record, resolved []api.Need) {
-	return slices.Collect(maps.Values(s.records)), slices.Clone(s.ended.rows)
+	return slices.Collect(maps.Values(s.records)), slices.Clone(s.ended)
 }
 
 // Restore adds what Saved has returned: the records of problems, until others come, and
@@ -103,7 +107,17 @@ func (s *Set) Restore(records []*input.Record, resolved []api.Need, recent func(
 			s.Note(r, now)
 		}
 	}
-	s.ended.restore(resolved, now)
+	for i := range resolved[:min(len(resolved), maxEnded)] {
+		n := &resolved[i]
+		if n.Ended == nil || now.Sub(*n.Ended) > resolvedFor || n.Ended.After(now.Add(time.Minute)) || urgency(n.Kind) < 0 {
+			continue
+		}
+		kept.Shorten(kept.MaxNoted, &n.Key, &n.EndReason, &n.Run, &n.RunID, &n.Service, &n.Job, &n.Owner, &n.Team, &n.Subject, &n.Unit)
+		n.Since = kept.Plausible(n.Since, *n.Ended)
+		n.Evidence = kept.Clones(n.Evidence, maxPhrases, kept.MaxNoted)
+		n.Before, n.GPUs, n.Next, n.Command, n.Cause = nil, nil, "", "", ""
+		s.end(n)
+	}
 }
 
 const (
@@ -115,32 +129,17 @@ const (
 	resolvedFor = 24 * time.Hour
 )
 
-// ended are the problems that have ended, the newest end last.
-type ended struct {
-	limits *kept.Counts
-	rows   []api.Need
-}
-
-// add adds a problem that has ended, in place of the one that ended first beyond the limit.
-func (e *ended) add(n *api.Need) {
-	if slices.ContainsFunc(e.rows, func(known api.Need) bool { return known.Key == n.Key }) {
+// end adds a problem that has ended, in place of the one that ended first beyond the limit.
+func (s *Set) end(n *api.Need) {
+	if slices.ContainsFunc(s.ended, func(known api.Need) bool { return known.Key == n.Key }) {
 		return
 	}
-	e.rows = append(e.rows, *n)
-	slices.SortStableFunc(e.rows, func(a, b api.Need) int { return a.Ended.Compare(*b.Ended) })
-	if len(e.rows) > maxEnded {
-		e.rows = slices.Delete(e.rows, 0, 1)
-		e.limits.Drop("resolved problems")
+	s.ended = append(s.ended, *n)
+	slices.SortStableFunc(s.ended, func(a, b api.Need) int { return a.Ended.Compare(*b.Ended) })
+	if len(s.ended) > maxEnded {
+		s.ended = slices.Delete(s.ended, 0, 1)
+		s.Limits.Drop("resolved problems")
 	}
-}
-
-// latest removes the problems that ended too long ago to be shown, and returns the others,
-// the newest end first.
-func (e *ended) latest(now time.Time) []api.Need {
-	e.rows = slices.DeleteFunc(e.rows, func(n api.Need) bool { return now.Sub(*n.Ended) > resolvedFor })
-	rows := slices.Clone(e.rows)
-	slices.Reverse(rows)
-	return rows
 }
 
 // together joins the rows of GPUs of one host whose problems of a kind began and ended at
@@ -173,21 +172,6 @@ func together(rows []api.Need) []api.Need {
 		}
 		return joined
 	})
-}
-
-// restore adds the resolved problems that Export has written.
-func (e *ended) restore(all []api.Need, now time.Time) {
-	for i := range all[:min(len(all), maxEnded)] {
-		n := &all[i]
-		if n.Ended == nil || now.Sub(*n.Ended) > resolvedFor || n.Ended.After(now.Add(time.Minute)) || urgency(n.Kind) < 0 {
-			continue
-		}
-		kept.Shorten(kept.MaxNoted, &n.Key, &n.EndReason, &n.Run, &n.RunID, &n.Service, &n.Job, &n.Owner, &n.Team, &n.Subject, &n.Unit)
-		n.Since = kept.Plausible(n.Since, *n.Ended)
-		n.Evidence = kept.Clones(n.Evidence, maxPhrases, kept.MaxNoted)
-		n.Before, n.GPUs, n.Next, n.Command, n.Cause = nil, nil, "", "", ""
-		e.add(n)
-	}
 }
 
 // reportSilence is how long a collector is silent until that is a problem: the usual
@@ -249,7 +233,7 @@ func (s *Set) silence(one *fleet.Sender, row *api.SendingCollector, now time.Tim
 func (s *Set) endSilence(one *fleet.Sender, reason string, now time.Time) {
 	if n := s.silent[one]; n != nil {
 		n.Key, n.Ended, n.EndReason, n.Next = api.Key("resolved", n.Key, n.Since.String()), api.TimeOf(now), reason, ""
-		s.ended.add(n)
+		s.end(n)
 		delete(s.silent, one)
 	}
 }

@@ -208,5 +208,5 @@ func (s *Set) resolve(own *input.Record, now time.Time) {
 	n.Ended, n.EndReason = api.TimeOf(own.Ended), own.EndReason
 	n.Value, n.Usual, n.Unit, n.GPUHours = own.Value, own.Usual, own.Unit, own.GPUHours
 	n.Evidence, n.Next, n.Command = own.Evidence, "", ""
-	s.ended.add(&n)
+	s.end(&n)
 }
