@@ -65,7 +65,7 @@ func readXID(resource pcommon.Map, record plog.LogRecord) input.Event {
 			}
 		})
 	}
-	e.XID.Message = strings.TrimPrefix(sentence(record.Body()), "XID "+e.XID.Code+": ")
+	e.XID.Message = strings.TrimPrefix(record.Body().Str(), "XID "+e.XID.Code+": ")
 	return e
 }
 
@@ -81,16 +81,16 @@ func readArtifact(resource pcommon.Map, record plog.LogRecord, fleet bool) input
 		case attrFingerprint:
 			e.Failure.Key, _ = mlattr.ReadID(v)
 		case "repro.artifact.path":
-			artifact.Artifact = sentence(v)
+			artifact.Artifact = v.Str()
 		case "repro.artifact.directory":
-			artifact.Directory = sentence(v)
+			artifact.Directory = v.Str()
 		case mlattr.ErrorType:
 			e.Failure.Class = mlattr.ErrorClass(text(v))
 		}
 	})
 	if body := record.Body(); fleet && body.Type() == pcommon.ValueTypeMap {
 		if report, ok := body.Map().Get("report.md"); ok {
-			artifact.Report = []byte(sentence(report))
+			artifact.Report = []byte(report.Str())
 		}
 		artifact.Describe(e.Failure)
 	}
@@ -108,7 +108,7 @@ func readChange(resource pcommon.Map, record plog.LogRecord) input.Event {
 	readTexts(record.Attributes(), map[string]*string{
 		mlattr.ChangeKind: &c.Kind, mlattr.ChangeFrom: &c.From, mlattr.ChangeTo: &c.To, mlattr.RunID: &c.RunID, mlattr.HostName: &c.Host,
 	}, nil)
-	c.Text = sentence(record.Body())
+	c.Text = record.Body().Str()
 	return e
 }
 
@@ -146,7 +146,7 @@ func readProblem(resource pcommon.Map, record plog.LogRecord) input.Event {
 		case mlattr.GPURecoveryAction:
 			r.Recovery, _ = mlattr.ReadInt(v)
 		case mlattr.ProblemNext:
-			r.Next = sentence(v)
+			r.Next = v.Str()
 		case mlattr.RankGlobal:
 			// It is what the problem is about, and no holder's.
 		default:
@@ -195,21 +195,13 @@ func readTexts(attrs pcommon.Map, texts map[string]*string, other func(key strin
 	}
 }
 
-// sentence returns a text as it is, or "". The model limits it.
-func sentence(v pcommon.Value) string {
-	if v.Type() != pcommon.ValueTypeStr {
-		return ""
-	}
-	return v.Str()
-}
-
 // phrases returns the texts of a list. The model limits them.
 func phrases(v pcommon.Value) (all []string) {
 	if v.Type() != pcommon.ValueTypeSlice {
 		return nil
 	}
 	for _, item := range v.Slice().All() {
-		if one := sentence(item); one != "" {
+		if one := item.Str(); one != "" {
 			all = append(all, one)
 		}
 	}
