@@ -238,15 +238,9 @@ type goodRuns []*GoodRun
 // keepGood keeps a run that has ended, took steps, did not fail, and had no problem while
 // it ran. It does so once, and again if the run ends again.
 func (r *Run) keepGood(now time.Time) {
-	if r.State != mlattr.RunEnded {
-		r.kept = false
-		return
-	}
-	if r.kept {
-		return
-	}
-	r.kept = true
-	if r.failed || len(r.Curves.Fine.Times) == 0 || r.in.changes.Spoiled(r.Key) {
+	considered := r.kept
+	r.kept = r.State == mlattr.RunEnded
+	if !r.kept || considered || r.failed || len(r.Curves.Fine.Times) == 0 || r.in.changes.Spoiled(r.Key) {
 		return
 	}
 	good := &r.in.Good
@@ -282,11 +276,6 @@ func (all goodRuns) last(r *Run) *GoodRun {
 	}
 	slices.Reverse(before)
 	return before[max(0, slices.IndexFunc(before, func(g *GoodRun) bool { return g.Job == r.JobName }))]
-}
-
-// prune removes good runs of more than a week ago.
-func (all *goodRuns) prune(now time.Time) {
-	*all = slices.DeleteFunc(*all, func(g *GoodRun) bool { return now.Sub(g.Ended) > kept.Week })
 }
 
 // Restore adds the good runs of before a restart, as far as they are whole.

@@ -336,19 +336,6 @@ func (s *Set) Record(now time.Time) {
 
 // numbers returns the numbers of a run that are kept over time.
 func (r *Run) numbers(row *api.Run) (v curves.Values) {
-	for id, value := range [curves.Count]*float64{
-		curves.Loss: row.Loss, curves.StepTime: row.StepTime, curves.TokenRate: row.TokenRate,
-		curves.Goodput: row.Goodput, curves.Utilization: row.GPUUtilization, curves.Validation: row.ValidationLoss,
-		curves.LearningRate: row.LearningRate, curves.SampleRate: row.SampleRate, curves.Steps: row.Steps, curves.Epoch: row.Epoch,
-	} {
-		if v[id] = float32(math.NaN()); value != nil {
-			v[id] = float32(*value)
-		}
-	}
-	// What senders held back at the start would count as if it were fast.
-	if r.ratesOver > 0 && r.ratesOver < series.RateWindow/2 {
-		v[curves.TokenRate], v[curves.SampleRate] = float32(math.NaN()), float32(math.NaN())
-	}
 	var memory, power series.Total
 	for _, held := range r.GPUs {
 		if held.silent {
@@ -359,11 +346,19 @@ func (r *Run) numbers(row *api.Run) (v curves.Values) {
 			power.Add(*watts * held.Share)
 		}
 	}
-	if memory.N > 0 {
-		v[curves.Memory] = float32(memory.Sum)
+	for id, value := range [curves.Count]*float64{
+		curves.Loss: row.Loss, curves.StepTime: row.StepTime, curves.TokenRate: row.TokenRate,
+		curves.Goodput: row.Goodput, curves.Utilization: row.GPUUtilization, curves.Validation: row.ValidationLoss,
+		curves.LearningRate: row.LearningRate, curves.SampleRate: row.SampleRate, curves.Steps: row.Steps, curves.Epoch: row.Epoch,
+		curves.Memory: memory.All(), curves.Power: power.All(),
+	} {
+		if v[id] = float32(math.NaN()); value != nil {
+			v[id] = float32(*value)
+		}
 	}
-	if power.N > 0 {
-		v[curves.Power] = float32(power.Sum)
+	// What senders held back at the start would count as if it were fast.
+	if r.ratesOver > 0 && r.ratesOver < series.RateWindow/2 {
+		v[curves.TokenRate], v[curves.SampleRate] = float32(math.NaN()), float32(math.NaN())
 	}
 	return v
 }
@@ -393,10 +388,7 @@ func (r *Run) spend(row *api.Run, now time.Time) {
 	}
 	took := min(float64(at-s.last), series.GoneAfter.Seconds())
 	s.last = at
-	if s.States == nil {
-		s.States = make(map[string]float64)
-	}
-	s.States[state] += took
+	mlattr.Put(&s.States, state, s.States[state]+took)
 	if row.GPUs != nil {
 		s.GPUHours = api.Finite(took**row.GPUs/3600 + api.Value(s.GPUHours))
 	}

@@ -255,11 +255,9 @@ func (s *Set) remove(r *Run) {
 	clear(s.found)
 	delete(s.All, r.Ref)
 	delete(s.ByKey, r.Key)
-	others := slices.DeleteFunc(s.byID[r.ID], func(other *Run) bool { return other == r })
-	if len(others) == 0 {
+	s.byID[r.ID] = slices.DeleteFunc(s.byID[r.ID], func(other *Run) bool { return other == r })
+	if len(s.byID[r.ID]) == 0 {
 		delete(s.byID, r.ID)
-	} else {
-		s.byID[r.ID] = others
 	}
 	r.due = time.Time{}
 }
@@ -414,7 +412,8 @@ func firstOf(all []*Run, service, host string) *Run {
 	})
 }
 
-// Prune removes the runs that have sent nothing for long.
+// Prune removes the runs that have sent nothing for long, and good ones of more than a week
+// ago.
 func (s *Set) Prune(now time.Time) {
 	s.leaving.Forget()
 	s.leavingRanks.Forget()
@@ -423,7 +422,7 @@ func (s *Set) Prune(now time.Time) {
 			s.remove(r)
 		}
 	}
-	s.Good.prune(now)
+	s.Good = slices.DeleteFunc(s.Good, func(g *GoodRun) bool { return now.Sub(g.Ended) > kept.Week })
 }
 
 // SavedRun is what is known of a run.
