@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/saved"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
@@ -94,27 +96,24 @@ func (a *Archive) Write(key string, slight bool, of Share, forms ...Form) error 
 	if !keyName.MatchString(key) {
 		return fmt.Errorf("%q is not the key of a run", key)
 	}
+	mode := os.FileMode(0o600)
+	if slight {
+		mode = slightMode
+	}
 	for _, form := range forms {
 		name := key + "." + form.Ending
 		if !fileName.MatchString(name) {
 			return fmt.Errorf("%q is not a form of a report", form.Ending)
 		}
-		if err := a.write(name, slight, form.Write); err != nil {
+		err := saved.WriteFile(a.root, name, mode, func(to io.Writer) error {
+			return form.Write(&limitedWriter{to: to, left: maxBytes})
+		})
+		if err != nil {
 			return fmt.Errorf("write %s: %w", name, err)
 		}
 	}
 	a.shares[key] = of
 	return a.enforce(key)
-}
-
-func (a *Archive) write(name string, slight bool, write func(io.Writer) error) error {
-	mode := os.FileMode(0o600)
-	if slight {
-		mode = slightMode
-	}
-	return saved.WriteFile(a.root, name, mode, func(to io.Writer) error {
-		return write(&limitedWriter{to: to, left: maxBytes})
-	})
 }
 
 // limitedWriter is an error for more bytes than are left.
@@ -202,7 +201,6 @@ func (a *Archive) reports() (_ []*report, err error) {
 		return nil, err
 	}
 	known := make(map[string]*report)
-	var all []*report
 	for _, entry := range entries {
 		if unfinished.MatchString(entry.Name()) {
 			if err := saved.IgnoreMissing(a.root.Remove(entry.Name())); err != nil {
@@ -215,16 +213,11 @@ func (a *Archive) reports() (_ []*report, err error) {
 		if match == nil || err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		one := known[match[1]]
-		if one == nil {
-			one = &report{key: match[1], slight: info.Mode().Perm() == slightMode}
-			known[one.key] = one
-			all = append(all, one)
-		}
+		one := shared.Entry(known, match[1], func() *report {
+			return &report{key: match[1], slight: info.Mode().Perm() == slightMode}
+		})
 		one.files, one.bytes = append(one.files, entry.Name()), one.bytes+info.Size()
-		if info.ModTime().After(one.at) {
-			one.at = info.ModTime()
-		}
+		one.at = shared.Later(one.at, info.ModTime())
 	}
-	return all, nil
+	return slices.Collect(maps.Values(known)), nil
 }

@@ -178,11 +178,7 @@ func (f *Groups) merged(key string) api.Failure {
 	row.Run, row.RunID = cmp.Or(one.Run, found.Run), cmp.Or(one.RunID, found.RunID)
 	row.Version, row.TraceID = cmp.Or(one.Version, found.Version), cmp.Or(one.TraceID, found.TraceID)
 	row.Count = max(found.Count, one.Count)
-	for _, at := range []*time.Time{one.FirstSeen, one.LastSeen} {
-		if at != nil {
-			seen(&row, *at)
-		}
-	}
+	row.FirstSeen, row.LastSeen = api.Earlier(found.FirstSeen, one.FirstSeen), api.Later(found.LastSeen, one.LastSeen)
 	return row
 }
 

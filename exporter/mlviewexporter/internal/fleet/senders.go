@@ -10,6 +10,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/kept"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/silence"
 )
 
@@ -190,12 +191,7 @@ func (h *Hosts) Of(host string) *silence.Sender {
 	if host == "" {
 		return nil
 	}
-	one := h.All[host]
-	if one == nil && len(h.All) < MaxHosts {
-		one = new(silence.Sender)
-		h.All[h.texts.Of(host)] = one
-	}
-	return one
+	return shared.Bounded(&h.All, host, MaxHosts, h.texts.Of)
 }
 
 // SeeAgain notes that a host has sent data again, and returns it: one that has been

@@ -205,9 +205,7 @@ type SilentHost struct {
 func (s *Set) SilentHosts(now time.Time) (silent []SilentHost) {
 	newest, read := make(map[string]time.Time), make(map[string]bool)
 	for _, g := range s.All {
-		if g.LastSeen.After(newest[g.Host]) {
-			newest[g.Host] = g.LastSeen
-		}
+		newest[g.Host] = shared.Later(newest[g.Host], g.LastSeen)
 		read[g.Host] = read[g.Host] || !g.Readings.Silent(now)
 	}
 	for host, last := range newest {

@@ -84,17 +84,15 @@ func (s *Set) Add(state *api.State) {
 }
 
 func (s *Set) add(to row, v *float64, activity int) {
-	if s.rows[to] == nil {
-		if len(s.rows) >= maxKept {
-			return
-		}
-		s.rows[to] = new(cells)
+	kept := shared.Bounded(&s.rows, to, maxKept, func(key row) row { return key })
+	if kept == nil {
+		return
 	}
 	one := cell{activity: uint8(max(0, activity))} // #nosec G115 -- they are few
 	if v != nil {
 		one.sum, one.low, one.high, one.n = float32(*v), float32(*v), float32(*v), 1
 	}
-	s.rows[to][s.newest%columns].merge(one)
+	kept[s.newest%columns].merge(one)
 }
 
 // units are those of the curves.

@@ -158,13 +158,10 @@ type spent struct{ recent, all map[string]float64 }
 
 // add adds a stream of CallTime.
 func (s *spent) add(one *series.Stream, now time.Time) {
-	if s.all == nil {
-		s.recent, s.all = make(map[string]float64), make(map[string]float64)
-	}
 	cause := one.Labels.Own[0]
-	s.all[cause] += one.Value
+	mlattr.Put(&s.all, cause, s.all[cause]+one.Value)
 	if grown, _, ok := one.Increase(now); ok {
-		s.recent[cause] += grown
+		mlattr.Put(&s.recent, cause, s.recent[cause]+grown)
 	}
 }
 
