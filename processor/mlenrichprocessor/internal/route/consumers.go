@@ -5,7 +5,6 @@ import (
 
 	"go.opentelemetry.io/collector/client"
 	"go.opentelemetry.io/collector/consumer"
-	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -118,8 +117,5 @@ func withRoute(ctx context.Context, route string) context.Context {
 
 // routeOf returns the route of a resource, or "" if it is no text.
 func routeOf[R resource[R]](of R) string {
-	if v, ok := of.Resource().Attributes().Get(mlattr.Route); ok && v.Type() == pcommon.ValueTypeStr {
-		return v.Str()
-	}
-	return ""
+	return mlattr.FirstText(of.Resource().Attributes(), mlattr.Route)
 }

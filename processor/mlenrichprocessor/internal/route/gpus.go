@@ -91,15 +91,12 @@ func (g *GPUs) hold(held map[gpu]holders, points pmetric.NumberDataPointSlice, r
 		if size, ok := mlattr.Number(point); of.id == "" || run == "" || !ok || size <= 0 {
 			continue
 		}
-		if held == nil {
-			held = make(map[gpu]holders)
-		}
 		h := held[of]
 		if h.first == "" || run < h.first {
 			h.first = run
 		}
 		h.stays = h.stays || run == g.run(of)
-		held[of] = h
+		mlattr.Put(&held, of, h)
 	}
 	return held
 }

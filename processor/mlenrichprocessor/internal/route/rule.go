@@ -49,14 +49,10 @@ func isInferred(attrs pcommon.Map) bool {
 
 // fallback returns the route of a resource without a run.
 func fallback(attrs pcommon.Map) string {
-	for _, key := range [...]string{mlattr.ServiceName, mlattr.HostName} {
-		if v, ok := attrs.Get(key); ok {
-			if text, ok := mlattr.ReadText(v); ok {
-				return text
-			}
-		}
+	if service := mlattr.TextAt(attrs, mlattr.ServiceName); service != "" {
+		return service
 	}
-	return unknown
+	return cmp.Or(mlattr.TextAt(attrs, mlattr.HostName), unknown)
 }
 
 // partition divides the items of one resource by run. The zero value is not
