@@ -1,6 +1,8 @@
 package mlenrichprocessor
 
 import (
+	"slices"
+
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
@@ -29,11 +31,7 @@ type resource struct {
 
 // addResource returns another resource, with the memory of an earlier one.
 func (b *batch) addResource() *resource {
-	if n := len(b.resources); n < cap(b.resources) {
-		b.resources = b.resources[:n+1]
-	} else {
-		b.resources = append(b.resources, resource{})
-	}
+	b.resources = slices.Grow(b.resources, 1)[:len(b.resources)+1]
 	return &b.resources[len(b.resources)-1]
 }
 

@@ -59,14 +59,8 @@ func newStore(set component.TelemetrySettings, id component.ID) (*store, error) 
 func (s *store) Start(_ context.Context, host component.Host) error {
 	s.withdraw = shared.StateOf(host).PublishNotices(s.processor.Value.AsString(), s.notices)
 	return errors.Join(
-		s.telemetry.RegisterProcessorMlEnrichStoreEntriesCallback(func(_ context.Context, o metric.Int64Observer) error {
-			s.report(o, func(size cache.Size) int64 { return int64(size.Entries) })
-			return nil
-		}),
-		s.telemetry.RegisterProcessorMlEnrichStoreEvictionsCallback(func(_ context.Context, o metric.Int64Observer) error {
-			s.report(o, func(size cache.Size) int64 { return size.Evicted })
-			return nil
-		}),
+		s.telemetry.RegisterProcessorMlEnrichStoreEntriesCallback(s.observing(func(size cache.Size) int64 { return int64(size.Entries) })),
+		s.telemetry.RegisterProcessorMlEnrichStoreEvictionsCallback(s.observing(func(size cache.Size) int64 { return size.Evicted })),
 		s.telemetry.RegisterProcessorMlEnrichRequestsJoinedCallback(func(_ context.Context, o metric.Int64Observer) error {
 			judged, _ := s.keys.Judged()
 			o.Observe(judged[correlate.RepeatedID], metric.WithAttributes(s.processor, attribute.String("reason", mlattr.EvidenceResponseID)))
@@ -83,9 +77,13 @@ func (s *store) Shutdown(context.Context) error {
 	return nil
 }
 
-func (s *store) report(o metric.Int64Observer, value func(cache.Size) int64) {
-	for _, size := range s.sizes() {
-		o.Observe(value(size), metric.WithAttributes(s.processor, attribute.String("index", size.Index)))
+// observing observes a value of each index.
+func (s *store) observing(value func(cache.Size) int64) metric.Int64Callback {
+	return func(_ context.Context, o metric.Int64Observer) error {
+		for _, size := range s.sizes() {
+			o.Observe(value(size), metric.WithAttributes(s.processor, attribute.String("index", size.Index)))
+		}
+		return nil
 	}
 }
 

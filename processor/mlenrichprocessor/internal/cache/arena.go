@@ -30,9 +30,6 @@ type Bytes struct {
 	size        uint32
 }
 
-// Len returns the number of bytes.
-func (b *Bytes) Len() int { return int(b.size) }
-
 func (a *Arena) block(at uint32) *block { return &a.pages[at/pageBlocks][at%pageBlocks] }
 
 // Append adds data to the end of a byte string.

@@ -122,16 +122,14 @@ func (n *newest) rate(r reading) (rate float64, reason Reason) {
 
 // own is the rate of a point that covers the time from its start.
 func (r reading) own() (rate float64, reason Reason) {
-	if r.reported {
+	switch {
+	case r.reported:
 		return r.sum, ""
-	}
-	if r.mean {
-		if r.count == 0 {
-			return 0, unwanted
-		}
+	case r.mean && r.count == 0:
+		return 0, unwanted
+	case r.mean:
 		return r.sum / float64(r.count), ""
-	}
-	if r.start == 0 {
+	case r.start == 0:
 		return 0, invalidValue
 	}
 	return divide(r.sum, seconds(r.start, r.at))
