@@ -9,6 +9,7 @@
 package cache
 
 import (
+	"hash/maphash"
 	"sync"
 	"time"
 )
@@ -157,6 +158,18 @@ func (c *LRU[K, V]) remove(at int32) {
 	}
 	*e = entry[K, V]{}
 	c.free = append(c.free, at)
+}
+
+// Seed is random, so that clients cannot craft collisions.
+var Seed = maphash.MakeSeed()
+
+// Hash returns a number for a text, to compare, so that the text need not be kept, and 0
+// for no text.
+func Hash(text string) uint64 {
+	if text == "" {
+		return 0
+	}
+	return max(maphash.String(Seed, text), 1)
 }
 
 // Size is the size of an index, for the processor's own telemetry.

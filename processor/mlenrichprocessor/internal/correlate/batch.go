@@ -14,6 +14,9 @@ import (
 	"slices"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/cache"
 )
 
 // Batch is the spans of one request, and the memory in which they are
@@ -225,7 +228,7 @@ func (b *branches) reset() {
 // AddResource adds the next resource, after the spans of all resources have
 // been read: its run, or "", whether that was inferred, and its service.
 func (b *Batch) AddResource(run string, inferred bool, service string) {
-	b.resources = append(b.resources, resource{run: b.texts.of(keyRun, run), inferred: inferred, service: hash(service)})
+	b.resources = append(b.resources, resource{run: b.texts.of(keyRun, run), inferred: inferred, service: cache.Hash(service)})
 }
 
 // Correlate gives every span the keys that it inherits: its parent's before its
@@ -291,9 +294,6 @@ func (b *Batch) store(s *Store) {
 // gather collects the traces of a batch. Spans without a trace id, which only
 // broken clients send, are of no trace: otherwise they would all be of one.
 func (b *branches) gather() {
-	if b.traceAt == nil {
-		b.traceAt = make(map[pcommon.TraceID]int32)
-	}
 	at := none
 	for i := range b.spans {
 		n := &b.spans[i]
@@ -306,7 +306,7 @@ func (b *branches) gather() {
 			if !ok {
 				known = int32(len(b.traces))
 				b.traces = append(b.traces, trace{id: n.trace, last: none})
-				b.traceAt[n.trace] = known
+				mlattr.Put(&b.traceAt, n.trace, known)
 			}
 			at = known
 		}

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // maxSearched is how many spans of a trace are searched one by one.
@@ -40,16 +42,13 @@ func (b *branches) inheritAll() {
 // they hand down. The store is locked.
 func (b *branches) findParents(s *Store, now time.Time) {
 	b.sets = append(b.sets, set[symbol]{})
-	if b.spanAt == nil {
-		b.spanAt = make(map[spanKey]int32)
-	}
 	for i := range b.spans {
 		n := &b.spans[i]
 		n.above = none
 		if n.traceAt == none || !b.traces[n.traceAt].active {
 			n.state = resolved
 		} else if b.traces[n.traceAt].spans > maxSearched {
-			b.spanAt[n.spanKey] = int32(i)
+			mlattr.Put(&b.spanAt, n.spanKey, int32(i))
 		}
 	}
 	var f finder

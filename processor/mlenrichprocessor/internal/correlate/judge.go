@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/cache"
 )
 
 // Verdict is whether a span that looks like a request to a model counts, or why not.
@@ -29,7 +31,7 @@ const maxScopes = 256
 
 // SetScope says of which instrumentation scope the next spans are.
 func (b *Batch) SetScope(name string) {
-	b.scope = hash(name)
+	b.scope = cache.Hash(name)
 	b.scopes = append(b.scopes, name)
 }
 
@@ -62,10 +64,7 @@ func (s *Store) judge(b *Batch) {
 		}
 		s.judged[verdict]++
 		scope := mlattr.CutText(b.scopes[b.spans[i].scope], mlattr.MaxText)
-		if s.scopes[scope] == nil && len(s.scopes) < maxScopes {
-			s.scopes[strings.Clone(scope)] = new(Judged)
-		}
-		if judged := s.scopes[scope]; judged != nil {
+		if judged := shared.Bounded(&s.scopes, scope, maxScopes, strings.Clone); judged != nil {
 			judged[verdict]++
 		}
 	}

@@ -1,8 +1,6 @@
 package correlate
 
 import (
-	"hash/maphash"
-
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
@@ -21,18 +19,6 @@ const (
 
 // textTrue is the value of keyInferred.
 const textTrue = "true"
-
-// seed is random, so that clients cannot craft collisions.
-var seed = maphash.MakeSeed()
-
-// hash returns a number for a text, to compare, so that the text need not be kept, and 0
-// for no text.
-func hash(text string) uint64 {
-	if text == "" {
-		return 0
-	}
-	return max(maphash.String(seed, text), 1)
-}
 
 // keyNames are the attributes of the keys, and keySlots their slots.
 var (
@@ -144,15 +130,12 @@ func (s *symbols) of(key int, text string) symbol {
 	}
 	known, ok := s.byText[text]
 	if !ok {
-		if s.byText == nil {
-			s.byText = make(map[string]symbol)
-		}
 		if len(s.texts) == 0 {
 			s.texts = append(s.texts, "")
 		}
 		known = symbol(len(s.texts))
 		s.texts = append(s.texts, text)
-		s.byText[text] = known
+		mlattr.Put(&s.byText, text, known)
 	}
 	s.last[key] = known
 	return known

@@ -6,6 +6,7 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/cache"
 )
 
@@ -81,7 +82,6 @@ func NewStore(now func() time.Time, limits Limits) *Store {
 		latest:    cache.NewLRU[twinKey, alike](limits.Requests, answerAge, nil),
 		begun:     cache.NewLRU[twinKey, pcommon.Timestamp](limits.Requests, keyAge, nil),
 		apart:     cache.NewLRU[twinKey, struct{}](limits.Requests, keyAge, nil),
-		scopes:    make(map[string]*Judged),
 		described: cache.NewLRU[uint64, struct{}](limits.Processes, keyAge, nil),
 	}
 	s.joins = cache.NewLRU[joinKey](limits.Joins, keyAge, s.arena.Free)
@@ -115,7 +115,7 @@ func (s *Store) Sizes() []cache.Size {
 func (s *Store) join(groups []joinGroup, texts *symbols, now time.Time) {
 	for i := range groups {
 		g := &groups[i]
-		key := joinKey{g.key, hash(texts.text(g.id))}
+		key := joinKey{g.key, cache.Hash(texts.text(g.id))}
 		known := s.joins.Find(key, now)
 		if known == nil {
 			others := g.values
@@ -198,7 +198,7 @@ func (f *finder) handed(s *Store, wanted spanKey, memory *traceMemory) set[strin
 	at, made := f.long[wanted.trace]
 	if !made {
 		at = mapHanded(slices.Clone(s.readAll(&memory.spans)), memory.spans.len())
-		f.long[wanted.trace] = at
+		mlattr.Put(&f.long, wanted.trace, at)
 	}
 	return readKeys(at[wanted.id])
 }
@@ -208,10 +208,7 @@ func (f *finder) often(id pcommon.TraceID, memory *traceMemory) bool {
 	if memory.spans.len() <= maxSearched {
 		return false
 	}
-	if f.asked == nil {
-		f.asked, f.long = make(map[pcommon.TraceID]int), make(map[pcommon.TraceID]map[pcommon.SpanID][]byte)
-	}
-	f.asked[id]++
+	mlattr.Put(&f.asked, id, f.asked[id]+1)
 	return f.asked[id] > maxSearched
 }
 

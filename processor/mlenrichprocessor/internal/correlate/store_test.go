@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/cache"
 )
 
 // newTestStore returns a store and the time that it sees.
@@ -31,7 +33,7 @@ func TestAnswersAreForgotten(t *testing.T) {
 	joined := 0
 	repeats := func(scope uint64, answer string) bool {
 		spans := make([]span, 1)
-		s.findTwins([]request{{sighting: sighting{span: scope, scope: scope, answer: hash(answer), uses: true}}}, spans, s.Now())
+		s.findTwins([]request{{sighting: sighting{span: scope, scope: scope, answer: cache.Hash(answer), uses: true}}}, spans, s.Now())
 		if spans[0].joined {
 			joined++
 		}

@@ -88,15 +88,15 @@ type twin struct{ span, scope uint64 }
 func (b *Batch) readRequest(f *vocabulary.Facts, s ptrace.Span, u spanUsage, part, silent bool) {
 	n := &b.spans[len(b.spans)-1]
 	r := request{at: int32(len(b.spans) - 1), sighting: sighting{
-		span: maphash.Comparable(seed, n.spanKey), above: maphash.Comparable(seed, spanKey{n.trace, n.parent}),
+		span: maphash.Comparable(cache.Seed, n.spanKey), above: maphash.Comparable(cache.Seed, spanKey{n.trace, n.parent}),
 		scope: b.scope, start: s.StartTimestamp(), end: s.EndTimestamp(),
 		failed: u.failed, uses: u.uses, part: part, report: silent && s.EndTimestamp()-s.StartTimestamp() < maxReport,
-		models: [2]uint64{hash(f.TextAt(vocabulary.SlotGenAIRequestModel)), hash(f.TextAt(vocabulary.SlotGenAIResponseModel))}, answer: hash(f.TextAt(vocabulary.SlotGenAIResponseID)),
+		models: [2]uint64{cache.Hash(f.TextAt(vocabulary.SlotGenAIRequestModel)), cache.Hash(f.TextAt(vocabulary.SlotGenAIResponseModel))}, answer: cache.Hash(f.TextAt(vocabulary.SlotGenAIResponseID)),
 	}}
 	if !r.named() && r.answer == 0 || r.end < r.start {
 		return
 	}
-	r.provider, r.whole = hash(f.TextAt(vocabulary.SlotGenAIProviderName)), f.At(vocabulary.SlotUsageInputTokens) != nil
+	r.provider, r.whole = cache.Hash(f.TextAt(vocabulary.SlotGenAIProviderName)), f.At(vocabulary.SlotUsageInputTokens) != nil
 	r.input, _ = f.IntAt(vocabulary.SlotGenAIInputTokens)
 	r.output, _ = f.IntAt(vocabulary.SlotGenAIOutputTokens)
 	read, _ := f.IntAt(vocabulary.SlotGenAICacheReadTokens)
@@ -145,7 +145,7 @@ func (u *usageSearch) order(b *branches, processOf func(resource int) string) {
 func (b *branches) processHash(resource int32, processOf func(resource int) string) uint64 {
 	r := &b.resources[resource]
 	if !r.asked {
-		r.asked, r.process = true, hash(processOf(int(resource)))
+		r.asked, r.process = true, cache.Hash(processOf(int(resource)))
 	}
 	return r.process
 }
@@ -197,7 +197,7 @@ func (s *Store) settleCaches(r *request, n *span, now time.Time) {
 	if r.cached == 0 || r.input == 0 {
 		return
 	}
-	of := twinKey{cmp.Or(r.process, n.service), maphash.Comparable(seed, [...]uint64{r.scope, r.provider, cmp.Or(r.models[0], r.models[1])})}
+	of := twinKey{cmp.Or(r.process, n.service), maphash.Comparable(cache.Seed, [...]uint64{r.scope, r.provider, cmp.Or(r.models[0], r.models[1])})}
 	if r.cached > r.input {
 		s.apart.Ensure(of, now)
 	} else if !r.whole && s.apart.Find(of, now) != nil {

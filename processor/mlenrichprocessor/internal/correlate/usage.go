@@ -10,6 +10,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/cache"
 )
 
 // Two instrumentations of one client, and an agent above its model calls, each
@@ -119,7 +120,7 @@ func (b *Batch) readUsage(f *vocabulary.Facts, s ptrace.Span) (u spanUsage) {
 		b.usage.sums = append(b.usage.sums, at)
 	}
 	if u.tool {
-		u.toolName = max(hash(f.TextAt(vocabulary.SlotGenAIToolName)), 1)
+		u.toolName = max(cache.Hash(f.TextAt(vocabulary.SlotGenAIToolName)), 1)
 	}
 	request := !u.wrapper && (u.uses || asks) && (mark == nil || mark.Bool)
 	if request {

@@ -1,11 +1,11 @@
 package gpujoin
 
 import (
-	"hash/maphash"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/cache"
 )
 
@@ -28,21 +28,11 @@ const (
 // use.
 type Index struct {
 	cache.Locked[location, sightings]
-	seed maphash.Seed
 }
 
 // NewIndex returns an empty Index.
 func NewIndex(now func() time.Time) *Index {
-	return &Index{cache.NewLocked[location, sightings]("runs", now, maxIndexed, liveAge), maphash.MakeSeed()}
-}
-
-// hash returns a number for a text, and 0 for none. The seed is random, so that
-// clients cannot craft collisions.
-func (ix *Index) hash(text string) uint64 {
-	if text == "" {
-		return 0
-	}
-	return maphash.String(ix.seed, text) | 1
+	return &Index{cache.NewLocked[location, sightings]("runs", now, maxIndexed, liveAge)}
 }
 
 // location is where a rule looks for runs, such as a pod or a rank of a host.
@@ -102,21 +92,25 @@ type seenGPU struct {
 	seen time.Time
 }
 
+// of returns what is known of a run, nil if it was not seen.
+func (s *sightings) of(run string) *seenRun {
+	if s == nil {
+		return nil
+	}
+	return mlattr.Find(s.runs[:], func(known *seenRun) bool { return known.run == run })
+}
+
 // see notes that a process of a run was seen.
 func (s *sightings) see(p *Process, now time.Time) {
-	o := &s.runs[0]
 	for i := range s.runs {
 		if s.runs[i].run != p.run && now.Sub(s.runs[i].told) > liveAge {
 			s.runs[i] = seenRun{} // what holds the GPU is of this run by now
 		}
 	}
-	for i := range s.runs {
-		if s.runs[i].run == p.run {
-			o = &s.runs[i]
-			break
-		}
-		if s.runs[i].seen.Before(o.seen) {
-			o = &s.runs[i]
+	o := s.of(p.run)
+	if o == nil {
+		if o = &s.runs[0]; s.runs[1].seen.Before(o.seen) {
+			o = &s.runs[1]
 		}
 	}
 	if o.run != p.run || now.Sub(o.seen) > liveAge {
@@ -197,14 +191,8 @@ func (ix *Index) See(p *Process) {
 // keep keeps a run alive that was found to hold a GPU at locations. The index is locked.
 func (ix *Index) keep(run string, locations []location, now time.Time) {
 	for _, at := range locations {
-		known := ix.All.Find(at, now)
-		if known == nil {
-			continue
-		}
-		for k := range known.runs {
-			if o := &known.runs[k]; o.run == run && o.one && now.Sub(o.told) <= heldAge {
-				o.seen = now
-			}
+		if o := ix.All.Find(at, now).of(run); o != nil && o.one && now.Sub(o.told) <= heldAge {
+			o.seen = now
 		}
 	}
 }
@@ -214,12 +202,8 @@ func (ix *Index) Forget(p *Process, run string) {
 	ix.Lock()
 	defer ix.Unlock()
 	for _, at := range p.locations[:p.n] {
-		if known := ix.All.Peek(at); known != nil {
-			for i := range known.runs {
-				if known.runs[i].run == run {
-					known.runs[i] = seenRun{}
-				}
-			}
+		if o := ix.All.Peek(at).of(run); o != nil {
+			*o = seenRun{}
 		}
 	}
 }

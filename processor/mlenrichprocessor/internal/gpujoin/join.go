@@ -16,6 +16,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/cache"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/label"
 )
 
@@ -194,9 +195,9 @@ func (r *request) gpuOf(attrs pcommon.Map, host string) *gpu {
 	if host == "" {
 		return nil
 	}
-	key := gpuKey{r.index.hash(host), id}
+	key := gpuKey{cache.Hash(host), id}
 	return shared.Entry(r.gpus, key, func() *gpu {
-		return &gpu{host: key.host, id: r.index.hash(id), uuid: r.index.hash(bareUUID(id)), memory: make(map[string]count)}
+		return &gpu{host: key.host, id: cache.Hash(id), uuid: cache.Hash(bareUUID(id)), memory: make(map[string]count)}
 	})
 }
 
@@ -220,7 +221,7 @@ func (r *request) workloadOf(attrs pcommon.Map, g *gpu, hostID string) *workload
 		if mlattr.Sentinel(job) {
 			job = ""
 		}
-		w.traits = r.index.traitsOf(attrs, hostID, job, mlattr.IDAt(attrs, mlattr.ServiceName), w.world)
+		w.traits = traitsOf(attrs, hostID, job, mlattr.IDAt(attrs, mlattr.ServiceName), w.world)
 		r.workloads = append(r.workloads, w)
 		return w
 	})

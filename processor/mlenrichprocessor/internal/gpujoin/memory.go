@@ -1,11 +1,11 @@
 package gpujoin
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
 
-	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
@@ -47,11 +47,7 @@ func (a *Allocator) Read(m pmetric.Metric, meaning *vocabulary.Meaning) {
 		if p.Flags().NoRecordedValue() {
 			continue
 		}
-		part := meaning.Part
-		if kind, ok := p.Attributes().Get("kind"); ok && part == "" && kind.Type() == pcommon.ValueTypeStr {
-			part = kind.Str()
-		}
-		switch part {
+		switch cmp.Or(meaning.Part, mlattr.FirstText(p.Attributes(), "kind")) {
 		case mlattr.PartReserved:
 			a.reserved.read(p, meaning.Factor)
 		case mlattr.PartAllocated:

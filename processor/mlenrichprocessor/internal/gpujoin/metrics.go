@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/metadata"
 )
 
@@ -56,24 +57,20 @@ func newAddedMetrics(md pmetric.Metrics) *addedMetrics {
 
 // add adds to a metric, which is a sum that may fall, a point with the labels of another.
 func (a *addedMetrics) add(metric *addedMetric, of *point, value int64) pcommon.Map {
-	key := pointsKey{of.resource, metric.name}
-	points, ok := a.points[key]
-	if !ok {
-		sm, ok := a.scopes[of.resource]
-		if !ok {
-			sm = a.md.ResourceMetrics().At(of.resource).ScopeMetrics().AppendEmpty()
+	points := shared.Entry(a.points, pointsKey{of.resource, metric.name}, func() pmetric.NumberDataPointSlice {
+		sm := shared.Entry(a.scopes, of.resource, func() pmetric.ScopeMetrics {
+			sm := a.md.ResourceMetrics().At(of.resource).ScopeMetrics().AppendEmpty()
 			sm.Scope().SetName(metadata.ScopeName)
-			a.scopes[of.resource] = sm
-		}
+			return sm
+		})
 		m := sm.Metrics().AppendEmpty()
 		m.SetName(metric.name)
 		m.SetDescription(metric.description)
 		m.SetUnit(metric.unit)
 		sum := m.SetEmptySum()
 		sum.SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
-		points = sum.DataPoints()
-		a.points[key] = points
-	}
+		return sum.DataPoints()
+	})
 	added := points.AppendEmpty()
 	added.SetTimestamp(of.at)
 	added.SetIntValue(value)

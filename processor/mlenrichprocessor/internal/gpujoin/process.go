@@ -8,6 +8,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/cache"
 )
 
 // maxLocations is how many locations a process has: one for each rule, its
@@ -58,13 +59,13 @@ func (ix *Index) Describe(p *Process, attrs pcommon.Map, f *vocabulary.Facts, ru
 	p.attempt = countOf(f, vocabulary.SlotRunAttempt)
 	p.rank = rank{countOf(f, vocabulary.SlotRankGlobal), countOf(f, vocabulary.SlotRankLocal)}
 	world, slurm := countOf(f, vocabulary.SlotWorldSize), slurmJob(attrs, f)
-	p.host = ix.hash(f.Text(mlattr.HostName))
-	p.traits = ix.traitsOf(attrs, mlattr.IDAt(attrs, mlattr.HostID), slurm, f.Text(mlattr.ServiceName), world)
+	p.host = cache.Hash(f.Text(mlattr.HostName))
+	p.traits = traitsOf(attrs, mlattr.IDAt(attrs, mlattr.HostID), slurm, f.Text(mlattr.ServiceName), world)
 	p.process = processID{pid: readNumber(attrs, mlattr.ProcessID), start: readInstant(attrs, mlattr.ProcessStart)}
-	p.client = ix.hash(strings.Join([]string{key, mlattr.IDAt(attrs, mlattr.ServiceInstanceID), mlattr.IDAt(attrs, mlattr.ProcessID), mlattr.IDAt(attrs, mlattr.ProcessStart),
+	p.client = cache.Hash(strings.Join([]string{key, mlattr.IDAt(attrs, mlattr.ServiceInstanceID), mlattr.IDAt(attrs, mlattr.ProcessID), mlattr.IDAt(attrs, mlattr.ProcessStart),
 		strconv.FormatInt(p.rank.global.n, 10), strconv.FormatInt(p.rank.local.n, 10)}, "\n"))
 	if uuid := f.Text(mlattr.GPUUUID); uuid != "" {
-		p.add(gpuLocation(ix.hash(bareUUID(uuid))))
+		p.add(gpuLocation(cache.Hash(bareUUID(uuid))))
 	}
 	p.locate(world, slurm)
 	if index, ok := f.IntAt(vocabulary.SlotGPUIndex); ok && p.host != 0 {
@@ -146,13 +147,13 @@ func (t locatedTrait) location(host, id uint64) location {
 }
 
 // traitsOf returns the traits of a process or a workload, by its attributes.
-func (ix *Index) traitsOf(attrs pcommon.Map, host, slurm, service string, world count) [traitCount]uint64 {
+func traitsOf(attrs pcommon.Map, host, slurm, service string, world count) [traitCount]uint64 {
 	traits := [traitCount]uint64{
-		traitHost:      ix.hash(host),
-		traitContainer: ix.hash(mlattr.IDAt(attrs, mlattr.ContainerID)),
-		traitPod:       ix.hash(mlattr.IDAt(attrs, mlattr.K8sPodUID)),
-		traitSlurm:     ix.hash(slurm),
-		traitService:   ix.hash(service),
+		traitHost:      cache.Hash(host),
+		traitContainer: cache.Hash(mlattr.IDAt(attrs, mlattr.ContainerID)),
+		traitPod:       cache.Hash(mlattr.IDAt(attrs, mlattr.K8sPodUID)),
+		traitSlurm:     cache.Hash(slurm),
+		traitService:   cache.Hash(service),
 	}
 	if world.ok {
 		traits[traitWorld] = uint64(world.n) + 1
