@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -182,8 +181,8 @@ func (s *sampling) decode(kept *sample.Kept, td ptrace.Traces) {
 			}
 		}
 	}
-	maps.DeleteFunc(above, func(id sample.SpanID, _ bool) bool { return id == sample.SpanID{} || present[id] })
-	s.sampler.Follow(kept.Trace, slices.Collect(maps.Keys(above)), links)
+	missing := mlattr.Where(maps.Keys(above), func(id sample.SpanID) bool { return id != sample.SpanID{} && !present[id] })
+	s.sampler.Follow(kept.Trace, missing, links)
 	own.ResourceSpans().MoveAndAppendTo(td.ResourceSpans())
 }
 

@@ -23,14 +23,6 @@ type instances struct {
 
 type instancesOfID = shared.Use[*instances]
 
-// each calls do for each sampler.
-func (i *instances) each(do func(*sample.Sampler)) {
-	i.samplers.Range(func(s, _ any) bool {
-		do(s.(*sample.Sampler))
-		return true
-	})
-}
-
 // watch is a logs or metrics instance.
 type watch struct {
 	dryRun bool
@@ -44,8 +36,9 @@ func (w *watch) processMetrics(_ context.Context, md pmetric.Metrics) (pmetric.M
 		return md, nil
 	}
 	drops := func(e pmetric.Exemplar) (dropped bool) {
-		w.of.Shared.each(func(s *sample.Sampler) {
-			dropped = dropped || s.Drops(sample.TraceID(e.TraceID()), sample.SpanID(e.SpanID()), e.Timestamp().AsTime().UnixNano())
+		w.of.Shared.samplers.Range(func(s, _ any) bool {
+			dropped = s.(*sample.Sampler).Drops(sample.TraceID(e.TraceID()), sample.SpanID(e.SpanID()), e.Timestamp().AsTime().UnixNano())
+			return !dropped
 		})
 		return dropped
 	}
@@ -80,7 +73,9 @@ func (w *watch) processLogs(_ context.Context, ld plog.Logs) (plog.Logs, error) 
 					continue
 				}
 				run := cmp.Or(mlattr.TextAt(attributes, mlattr.RunID), mlattr.TextAt(resource, mlattr.RunID))
-				w.of.Shared.each(func(s *sample.Sampler) { s.Release(hashOf(run), hashOf(host)) })
+				for s := range w.of.Shared.samplers.Range {
+					s.(*sample.Sampler).Release(hashOf(run), hashOf(host))
+				}
 			}
 		}
 	}

@@ -71,12 +71,8 @@ func (s *Sampler) Drops(id TraceID, span SpanID, ended int64) bool {
 			return false // it is forgotten
 		}
 	}
-	switch g := of.group; g.state {
-	case waiting:
-		return g.reason() == Dropped
-	default:
-		return g.state != kept
-	}
+	g := of.group
+	return g.state != kept && (g.state != waiting || g.reason() == Dropped)
 }
 
 // Release keeps the newest steps of a run, and of those that have a rank on a host, by

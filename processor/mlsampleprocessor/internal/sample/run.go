@@ -2,9 +2,11 @@ package sample
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor/internal/rule"
 )
@@ -108,12 +110,7 @@ func (r *run) rankOf(source *Source) *rank {
 
 // isOn reports whether a rank of the run is on a host.
 func (r *run) isOn(host uint64) bool {
-	for _, of := range r.ranks {
-		if of.host == host {
-			return true
-		}
-	}
-	return false
+	return len(mlattr.Where(maps.Values(r.ranks), func(of *rank) bool { return of.host == host })) > 0
 }
 
 // advance returns the step that a span of the rank belongs to. Spans must come in
