@@ -210,23 +210,18 @@ func (w *walker) value(key string, value pcommon.Value, f content.Form) {
 		} else if !w.keeps(key, text, f) {
 			value.SetStr(w.text(text))
 		}
-	case pcommon.ValueTypeInt, pcommon.ValueTypeDouble:
+	case pcommon.ValueTypeInt, pcommon.ValueTypeDouble, pcommon.ValueTypeMap:
 		if f == content.Removed || f == content.Unlisted && w.known.of(key).private {
 			w.set(value, gone)
+		} else if value.Type() == pcommon.ValueTypeMap {
+			w.entries(value.Map(), f)
 		}
 	case pcommon.ValueTypeBytes:
 		if f != content.Anything {
 			w.set(value, countOf("bytes", value.Bytes().Len(), ""))
 		}
-	case pcommon.ValueTypeMap:
-		if f == content.Removed || f == content.Unlisted && w.known.of(key).private {
-			w.set(value, gone)
-			return
-		}
-		w.entries(value.Map(), f)
 	case pcommon.ValueTypeSlice:
 		w.list(key, value, f)
-	default:
 	}
 }
 
