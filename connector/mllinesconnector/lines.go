@@ -203,17 +203,10 @@ func (l *lines) ConsumeLogs(ctx context.Context, ld plog.Logs) (err error) {
 // bodyOf returns the text of a record: its body, or the message of a body that is a map, as
 // that of journald.
 func bodyOf(body pcommon.Value) string {
-	switch body.Type() {
-	case pcommon.ValueTypeStr:
-		return body.Str()
-	case pcommon.ValueTypeMap:
-		for _, key := range [...]string{"MESSAGE", "message", "log", "msg"} {
-			if text := mlattr.FirstText(body.Map(), key); text != "" {
-				return text
-			}
-		}
+	if body.Type() == pcommon.ValueTypeMap {
+		return mlattr.FirstText(body.Map(), "MESSAGE", "message", "log", "msg")
 	}
-	return ""
+	return body.Str()
 }
 
 // member is a stream, and which of its processes has written a file: the two files of stdout

@@ -1,6 +1,7 @@
 package mllinesconnector
 
 import (
+	"maps"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -55,12 +56,7 @@ func (s *stream) end() (end time.Time) {
 
 // trains reports whether any of the processes was seen to train.
 func (s *stream) trains() bool {
-	for _, p := range s.processes {
-		if p.Trains() {
-			return true
-		}
-	}
-	return false
+	return len(mlattr.Where(maps.Values(s.processes), func(p *process) bool { return p.Trains() })) > 0
 }
 
 // process is a process that prints.

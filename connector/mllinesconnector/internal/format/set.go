@@ -185,10 +185,8 @@ func (r *Rule) read(line string, into *Reading) bool {
 		}
 	}
 	into.fields(line[begin:])
-	if _, ok := into.Get(StepNumber); !ok && (r.kind == Step || r.kind == Bar) {
-		return false
-	}
-	return true
+	_, numbered := into.Get(StepNumber)
+	return numbered || r.kind != Step && r.kind != Bar
 }
 
 // fields reads the values that have a text before them.

@@ -274,10 +274,8 @@ func (p *Process) numberOf(r *format.Reading, at Moment) (number, steps int64) {
 	switch {
 	case r.ByTime && number >= p.Step:
 		return number, 1
-	case r.ByTime:
-		return number, 0 // a summary of steps that had their lines
-	case number == p.Step:
-		return number, 0
+	case r.ByTime, number == p.Step:
+		return number, 0 // the steps had their lines
 	case number < p.Step:
 		last := max(p.Interval, 1)
 		behind := p.Step - number
