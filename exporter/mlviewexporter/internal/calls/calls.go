@@ -66,16 +66,10 @@ func (c *Ring) Add(in *input.Span, run string) {
 
 // same returns the call that another span of the chain recorded, or nil.
 func (c *Ring) same(one *call) *call {
-	for i := range c.all {
-		known := &c.all[i]
-		if known.Trace != one.Trace || known.Service != one.Service {
-			continue
-		}
-		if known.Span == one.Span || known.Span == one.parent || known.parent == one.Span {
-			return known
-		}
-	}
-	return nil
+	return mlattr.Find(c.all, func(known *call) bool {
+		inChain := known.Span == one.Span || known.Span == one.parent || known.parent == one.Span
+		return inChain && known.Trace == one.Trace && known.Service == one.Service
+	})
 }
 
 // merge takes over what another span says of the same call.
