@@ -37,10 +37,8 @@ func (p *partition) apart(scope pmetric.ScopeMetrics, stays string) {
 	scope.Metrics().RemoveIf(func(m pmetric.Metric) bool {
 		p.ofGPU = ofGPU(m)
 		switch m.Type() {
-		case pmetric.MetricTypeGauge:
-			return movePoints(p, m, stays, others, func(m pmetric.Metric) pmetric.NumberDataPointSlice { return m.Gauge().DataPoints() })
-		case pmetric.MetricTypeSum:
-			return movePoints(p, m, stays, others, func(m pmetric.Metric) pmetric.NumberDataPointSlice { return m.Sum().DataPoints() })
+		case pmetric.MetricTypeGauge, pmetric.MetricTypeSum:
+			return movePoints(p, m, stays, others, mlattr.NumberPoints)
 		case pmetric.MetricTypeHistogram:
 			return movePoints(p, m, stays, others, func(m pmetric.Metric) pmetric.HistogramDataPointSlice { return m.Histogram().DataPoints() })
 		case pmetric.MetricTypeExponentialHistogram:
@@ -49,9 +47,8 @@ func (p *partition) apart(scope pmetric.ScopeMetrics, stays string) {
 			})
 		case pmetric.MetricTypeSummary:
 			return movePoints(p, m, stays, others, func(m pmetric.Metric) pmetric.SummaryDataPointSlice { return m.Summary().DataPoints() })
-		case pmetric.MetricTypeEmpty: // it has no points
 		}
-		return false
+		return false // it has no points
 	})
 	others.MoveAndAppendTo(scope.Metrics())
 }
@@ -117,6 +114,5 @@ func copyHead(from, to pmetric.Metric) {
 		to.SetEmptyExponentialHistogram().SetAggregationTemporality(from.ExponentialHistogram().AggregationTemporality())
 	case pmetric.MetricTypeSummary:
 		to.SetEmptySummary()
-	case pmetric.MetricTypeEmpty: // it has no points
 	}
 }
