@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
+	"sort"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -132,12 +133,7 @@ func disjoint(epochs []epoch) []epoch {
 // epochAt returns the number of the epoch that a span is of. The epochs are
 // sorted and disjoint.
 func epochAt(epochs []epoch, u *undated) (int64, bool) {
-	after, _ := slices.BinarySearchFunc(epochs, u.start, func(e epoch, start uint64) int {
-		if e.start <= start {
-			return -1
-		}
-		return 1
-	})
+	after := sort.Search(len(epochs), func(i int) bool { return epochs[i].start > u.start })
 	if after == 0 {
 		return 0, false
 	}

@@ -274,10 +274,8 @@ func (a *alike) add(seen *sighting) {
 
 // pair remembers that a span repeats the request of another one.
 func (a *alike) pair(of uint64, seen *sighting) {
-	for i := range a.list[:a.n] {
-		if a.list[i].span == of {
-			a.list[i].addTwin(seen)
-		}
+	if known := mlattr.Find(a.list[:a.n], func(known *sighting) bool { return known.span == of }); known != nil {
+		known.addTwin(seen)
 	}
 }
 

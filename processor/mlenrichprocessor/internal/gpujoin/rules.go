@@ -1,6 +1,9 @@
 package gpujoin
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // rule ties a GPU's workload to a run. The surest rule comes first.
 type rule uint8
@@ -88,12 +91,7 @@ type processID struct {
 const startSlack = 1_000_000_000
 
 // visible returns the pid that the process itself sees.
-func (p processID) visible() int64 {
-	if p.own != 0 {
-		return p.own
-	}
-	return p.pid
-}
+func (p processID) visible() int64 { return cmp.Or(p.own, p.pid) }
 
 // sameStart reports whether two start times can be one.
 func sameStart(a, b int64) bool { return a-b <= startSlack && b-a <= startSlack }
