@@ -143,10 +143,8 @@ func (c *cutter) metric(metric pmetric.Metric) {
 		metric.SetDescription(c.shorten(text, c.MaxValueBytes, ValueBytes))
 	}
 	switch metric.Type() {
-	case pmetric.MetricTypeGauge:
-		items(c, metric.Gauge().DataPoints())
-	case pmetric.MetricTypeSum:
-		items(c, metric.Sum().DataPoints())
+	case pmetric.MetricTypeGauge, pmetric.MetricTypeSum:
+		items(c, mlattr.NumberPoints(metric))
 	case pmetric.MetricTypeHistogram:
 		for _, point := range items(c, metric.Histogram().DataPoints()).All() {
 			// Fewer buckets would not add up to the count.

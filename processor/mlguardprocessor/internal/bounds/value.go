@@ -117,10 +117,9 @@ func (c *cutter) value(v pcommon.Value, depth int) {
 			c.bytes -= v.Bytes().Len()
 		}
 	case pcommon.ValueTypeSlice:
-		if c.tooDeep(v, depth) {
-			return
+		if !c.tooDeep(v, depth) {
+			c.elements(v.Slice(), depth+1)
 		}
-		c.elements(v.Slice(), depth+1)
 	case pcommon.ValueTypeMap:
 		if c.tooDeep(v, depth) {
 			return

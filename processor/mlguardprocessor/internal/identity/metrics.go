@@ -85,9 +85,8 @@ func (p *metricsPass) empties(m pmetric.Metric) bool {
 		return filterPoints(p, m.ExponentialHistogram().DataPoints(), linesOfExponential, m.ExponentialHistogram().AggregationTemporality())
 	case pmetric.MetricTypeSummary:
 		return filterPoints(p, m.Summary().DataPoints(), linesOfSummary, pmetric.AggregationTemporalityUnspecified)
-	case pmetric.MetricTypeEmpty: // it has none
 	}
-	return false
+	return false // it has none
 }
 
 type points[P any] interface {
