@@ -182,12 +182,10 @@ func (l *lines) ConsumeLogs(ctx context.Context, ld plog.Logs) (err error) {
 					continue
 				}
 				file := mlattr.FirstText(record.Attributes(), origin.FilePath)
-				of, known := byPath[file]
-				if !known {
+				of := shared.Entry(byPath, file, func() member {
 					o := l.Shared.Of(rl.Resource().Attributes(), record.Attributes())
-					of = member{l.programs.of(o, now), o.Member}
-					byPath[file] = of
-				}
+					return member{l.programs.of(o, now), o.Member}
+				})
 				if of.stream == nil {
 					l.telemetry.ConnectorMlLinesDroppedLines.Add(ctx, 1, l.own)
 					continue

@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/collector/confmap"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/unwrap"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 //go:embed formats/*.yaml
@@ -140,15 +141,12 @@ func (s *Set) Lines(text string) (reads []string) {
 // Read appends what a line says to readings, at most one of each kind.
 func (s *Set) Read(line string, readings []Reading) []Reading {
 	first, tried := len(readings), 0
-next:
 	for _, rule := range s.rules {
 		if !strings.Contains(line, rule.Has) {
 			continue
 		}
-		for i := range readings[first:] {
-			if readings[first+i].Kind() == rule.kind {
-				continue next
-			}
+		if mlattr.Find(readings[first:], func(r *Reading) bool { return r.kind == rule.kind }) != nil {
+			continue
 		}
 		if tried++; tried > maxTried {
 			break

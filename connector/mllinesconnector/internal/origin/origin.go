@@ -182,10 +182,9 @@ func (o *Origin) put(key, value string) {
 }
 
 func (o *Origin) putInt(key, value string) {
-	if n, err := strconv.ParseInt(value, 10, 32); err == nil && n >= 0 {
-		if _, ok := o.Resource.Get(key); !ok {
-			o.Resource.PutInt(key, n)
-		}
+	n, err := strconv.ParseInt(value, 10, 32)
+	if _, ok := o.Resource.Get(key); !ok && err == nil && n >= 0 {
+		o.Resource.PutInt(key, n)
 	}
 }
 
