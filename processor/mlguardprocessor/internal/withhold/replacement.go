@@ -16,13 +16,9 @@ import (
 // gone stands for a value that is no text and whose key is removed.
 const gone = "[removed]"
 
-func lengthOf(text string) string {
-	var space [40]byte
-	return string(append(strconv.AppendInt(append(space[:0], "[text: "...), int64(len(text)), 10), " bytes]"...))
-}
-
 func countOf(kind string, count int, unit string) string {
-	return "[" + kind + ": " + strconv.Itoa(count) + unit + "]"
+	var digits [20]byte
+	return "[" + kind + ": " + string(strconv.AppendInt(digits[:0], int64(count), 10)) + unit + "]"
 }
 
 // hashSize is the size of a hash in bytes. With 64 bits, a million texts

@@ -266,7 +266,7 @@ func (w *walker) text(text string) string {
 	if w.hashed {
 		return "[text: #" + hash(w.hashKey, text) + "]"
 	}
-	return lengthOf(text)
+	return countOf("text", len(text), " bytes")
 }
 
 func (w *walker) set(value pcommon.Value, text string) {
