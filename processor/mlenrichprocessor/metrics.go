@@ -103,8 +103,8 @@ func (e *enricher) writePoints(rm pmetric.ResourceMetrics, r *resource, b *batch
 						l.value.CopyTo(point.PutEmpty(l.key))
 					}
 				}
-				if conflict {
-					label.MarkConflict(point)
+				if conflict && !label.Taken(point, mlattr.LabelConflict) {
+					point.PutBool(mlattr.LabelConflict, true)
 				}
 			}
 		}

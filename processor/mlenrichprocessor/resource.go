@@ -29,16 +29,11 @@ type resource struct {
 	trains, steps, printed bool
 }
 
-// addResource returns another resource, with the memory of an earlier one.
-func (b *batch) addResource() *resource {
-	b.resources = slices.Grow(b.resources, 1)[:len(b.resources)+1]
-	return &b.resources[len(b.resources)-1]
-}
-
 // readResource adds canonical names to the next resource of a batch, and reads
 // what tells its process from others.
 func (e *enricher) readResource(attrs pcommon.Map, b *batch) *resource {
-	r := b.addResource()
+	b.resources = slices.Grow(b.resources, 1)[:len(b.resources)+1] // with the memory of an earlier one
+	r := &b.resources[len(b.resources)-1]
 	e.reader.Resource(attrs, &r.facts)
 	e.config.Training.AddTraining(&r.facts)
 	rate.AddJobTokens(&r.facts)

@@ -126,7 +126,8 @@ func (ix *Index) Join(md pmetric.Metrics, hosts func(resource int) string) (skip
 	}
 	r.match()
 	r.write()
-	added := newAddedMetrics(md)
+	added := &addedMetrics{md: md, scopes: make(map[int]pmetric.ScopeMetrics),
+		points: make(map[pointsKey]pmetric.NumberDataPointSlice), seen: make(map[string]bool)}
 	r.addRunInfo(added)
 	r.addUp()
 	return r.addBreakdowns(added)

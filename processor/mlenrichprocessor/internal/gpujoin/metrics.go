@@ -50,11 +50,6 @@ type pointsKey struct {
 	name     string
 }
 
-func newAddedMetrics(md pmetric.Metrics) *addedMetrics {
-	return &addedMetrics{md: md, scopes: make(map[int]pmetric.ScopeMetrics),
-		points: make(map[pointsKey]pmetric.NumberDataPointSlice), seen: make(map[string]bool)}
-}
-
 // add adds to a metric, which is a sum that may fall, a point with the labels of another.
 func (a *addedMetrics) add(metric *addedMetric, of *point, value int64) pcommon.Map {
 	points := shared.Entry(a.points, pointsKey{of.resource, metric.name}, func() pmetric.NumberDataPointSlice {

@@ -65,7 +65,7 @@ type Problems map[string]int64
 // Check counts the problems of a point, before anything is added to it.
 // resourceValid is what ValidText reports of its resource, and now the collector's
 // time. It reports whether the point's labels conflict: such a point is to be marked
-// with MarkConflict.
+// with ml.label.conflict.
 func (p Problems) Check(point *mlattr.Point, resourceValid bool, now time.Time) (conflict bool) {
 	if point.NoValue {
 		p["missing_value"]++
@@ -114,13 +114,6 @@ func mayBeSame(a, b string) bool {
 }
 
 func sameByte(a, b byte) bool { return a == b || !labelByte(a) && !labelByte(b) }
-
-// MarkConflict marks a point whose labels conflict with ml.label.conflict.
-func MarkConflict(attrs pcommon.Map) {
-	if !Taken(attrs, mlattr.LabelConflict) {
-		attrs.PutBool(mlattr.LabelConflict, true)
-	}
-}
 
 // reserved reports whether Prometheus or its exporter reserves the label of an
 // attribute, or makes none of it. Which of them lose the point depends on the
