@@ -148,10 +148,8 @@ func (a *Archive) enforce(key string) error {
 	}
 	known := make(map[string]Share, len(reports))
 	for _, one := range reports {
-		known[one.key] = Share{Again: true} // that of one from before the start is not known
-		if share, ok := a.shares[one.key]; ok {
-			known[one.key] = share
-		}
+		// That of one from before the start is not known.
+		known[one.key] = shared.Entry(a.shares, one.key, func() Share { return Share{Again: true} })
 	}
 	a.shares = known
 	slices.SortFunc(reports, func(x, y *report) int {

@@ -113,13 +113,11 @@ func (s *Set) markRecord(r *input.Record, title string, now time.Time) {
 	if len(r.Evidence) > 0 {
 		text += ": " + kept.Cut(r.Evidence[0], kept.MaxNoted)
 	}
-	if of == nil {
-		if r.Run == "" && r.Service != "" {
-			s.Changes.Note(&api.Change{Time: r.Onset, Kind: r.Kind, Service: r.Service, Text: text}, "", now)
-		}
-		return
+	if of != nil {
+		s.Changes.Mark(of.Key, api.Mark{Time: kept.Earlier(r.Onset, now).UTC(), Kind: s.Texts.Of(r.Kind), Text: text})
+	} else if r.Run == "" && r.Service != "" {
+		s.Changes.Note(&api.Change{Time: r.Onset, Kind: r.Kind, Service: r.Service, Text: text}, "", now)
 	}
-	s.Changes.Mark(of.Key, api.Mark{Time: kept.Earlier(r.Onset, now).UTC(), Kind: s.Texts.Of(r.Kind), Text: text})
 }
 
 // beforeProblem returns the changes before a problem that its record names.
