@@ -124,18 +124,14 @@ type resourceLabel struct {
 // cost the series, such as text that is not UTF-8, is left out.
 func (e *enricher) labelsOf(attrs pcommon.Map, r *resource) []resourceLabel {
 	labels := make([]resourceLabel, 0, 4+len(e.config.ResourceLabels))
-	add := func(key, text string) {
-		labels = append(labels, resourceLabel{key, pcommon.NewValueStr(text)})
-	}
-	for _, l := range [...]struct{ key, text string }{
-		{mlattr.RunID, r.run.ID},
-		{mlattr.JobID, r.facts.Text(mlattr.JobID)},
-		{mlattr.HostName, r.process.Host},
-	} {
-		if mlattr.ValidID(l.text) {
-			add(l.key, l.text)
+	addID := func(key, id string) {
+		if mlattr.ValidID(id) {
+			labels = append(labels, resourceLabel{key, pcommon.NewValueStr(id)})
 		}
 	}
+	addID(mlattr.RunID, r.run.ID)
+	addID(mlattr.JobID, r.facts.Text(mlattr.JobID))
+	addID(mlattr.HostName, r.process.Host)
 	if rank, ok := r.facts.IntAt(vocabulary.SlotRankGlobal); ok {
 		labels = append(labels, resourceLabel{mlattr.RankGlobal, pcommon.NewValueInt(rank)})
 	}
@@ -147,7 +143,7 @@ func (e *enricher) labelsOf(attrs pcommon.Map, r *resource) []resourceLabel {
 		switch v.Type() {
 		case pcommon.ValueTypeStr:
 			if text, ok := mlattr.ReadText(v); ok {
-				add(key, text)
+				labels = append(labels, resourceLabel{key, pcommon.NewValueStr(text)})
 			}
 		case pcommon.ValueTypeDouble:
 			if _, finite, _ := mlattr.ReadDouble(v); finite {
