@@ -3,6 +3,7 @@ package correlate
 import (
 	"encoding/binary"
 	"iter"
+	"slices"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
@@ -174,17 +175,14 @@ func mapHanded(list []byte, spans int) map[pcommon.SpanID][]byte {
 // length of the text that follows, plus one, and an even one is twice the index,
 // plus one, of an earlier key with the same text.
 func appendKeys(to []byte, keys *set[string]) []byte {
-next:
 	for k, text := range keys {
 		if text == "" {
 			to = append(to, 0)
 			continue
 		}
-		for before := range k {
-			if keys[before] == text {
-				to = append(to, byte(2*(before+1)))
-				continue next
-			}
+		if before := slices.Index(keys[:k], text); before >= 0 {
+			to = append(to, byte(2*(before+1)))
+			continue
 		}
 		to = binary.AppendUvarint(to, uint64(2*len(text)+1))
 		to = append(to, text...)
