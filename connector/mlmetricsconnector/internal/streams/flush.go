@@ -11,6 +11,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 const (
@@ -179,13 +180,7 @@ func (b *builder) add(st *stream) {
 		}
 		return
 	}
-	var points pmetric.NumberDataPointSlice
-	if kind == series.Gauge {
-		points = metric.Gauge().DataPoints()
-	} else {
-		points = metric.Sum().DataPoints()
-	}
-	point := begin(b, points.AppendEmpty(), st)
+	point := begin(b, mlattr.NumberPoints(metric).AppendEmpty(), st)
 	switch {
 	case st.Expired:
 	case kind == series.Counter, kind == series.Balance:
@@ -218,29 +213,23 @@ func begin[P dataPoint](b *builder, point P, st *stream) P {
 }
 
 func (b *builder) resource(r Resource) *resourceBuilder {
-	if b.resources[r] != nil {
-		return b.resources[r]
-	}
-	rm := b.metrics.ResourceMetrics().AppendEmpty()
-	mlattr.PutText(rm.Resource().Attributes(), mlattr.ServiceNamespace, r.Namespace)
-	mlattr.PutText(rm.Resource().Attributes(), mlattr.ServiceName, r.Service)
-	rb := &resourceBuilder{scope: rm.ScopeMetrics().AppendEmpty(), metric: make(map[series.ID]pmetric.Metric)}
-	b.Prepare(rb.scope.Scope())
-	b.resources[r] = rb
-	return rb
+	return shared.Entry(b.resources, r, func() *resourceBuilder {
+		rm := b.metrics.ResourceMetrics().AppendEmpty()
+		mlattr.PutText(rm.Resource().Attributes(), mlattr.ServiceNamespace, r.Namespace)
+		mlattr.PutText(rm.Resource().Attributes(), mlattr.ServiceName, r.Service)
+		rb := &resourceBuilder{scope: rm.ScopeMetrics().AppendEmpty(), metric: make(map[series.ID]pmetric.Metric)}
+		b.Prepare(rb.scope.Scope())
+		return rb
+	})
 }
 
 // of returns the metric of a series for the next point. One without a value has its own,
 // because the prometheus exporter ignores what follows such a point in the same metric.
 func (rb *resourceBuilder) of(id series.ID, expired bool) pmetric.Metric {
-	metric, present := rb.metric[id]
-	if expired || !present {
-		metric = rb.create(id)
+	if expired {
+		return rb.create(id)
 	}
-	if !expired {
-		rb.metric[id] = metric
-	}
-	return metric
+	return shared.Entry(rb.metric, id, func() pmetric.Metric { return rb.create(id) })
 }
 
 // create creates a metric as the table describes it.

@@ -51,6 +51,14 @@ type Identity struct {
 	Overflow bool
 }
 
+// identity returns the owner of the streams of the source.
+func (s *Source) identity() Identity {
+	if !s.admitted {
+		return Identity{Resource: s.Resource, Overflow: true}
+	}
+	return Identity{Resource: s.Resource, Run: s.Run}
+}
+
 // Compare orders programs by namespace and name.
 func (r Resource) Compare(other Resource) int {
 	return cmp.Or(cmp.Compare(r.Namespace, other.Namespace), cmp.Compare(r.Service, other.Service))

@@ -174,12 +174,13 @@ func (s *Store) Apply(updates []Update, now time.Time) {
 				continue // the newest value of many runs means nothing
 			}
 		}
-		if s.add(u, src.hash, now) {
+		labels := u.Labels[:len(series.All[u.Series].Labels)]
+		if s.add(u, s.hashOf(src.hash, u.Series, labels), labels, now) {
 			continue
 		}
 		s.Overflowed.Series.Add(1)
 		if !newest(u.Series) {
-			s.addOverflow(u, now)
+			s.add(u, uint64(u.Series), nil, now) // the hashes of others are random
 		}
 	}
 }
@@ -195,11 +196,7 @@ func (s *Store) settle(src *Source, now time.Time) {
 	if src.Run.ID != "" && src.admitted {
 		src.admitted = s.runs.admit(RunKey{src.Resource, src.Run.ID}, src.Origin, s.limits.Runs, now)
 	}
-	if src.admitted {
-		src.hash = s.hashOfSource(Identity{src.Resource, src.Run, false})
-	} else {
-		src.hash = s.hashOfSource(Identity{src.Resource, Run{}, true})
-	}
+	src.hash = s.hashOfSource(src.identity())
 }
 
 // hashOfSource returns a hash that is not 0.
@@ -223,17 +220,15 @@ func newest(id series.ID) bool {
 	return kind == series.Gauge || kind == series.State
 }
 
-// add applies u to its stream. It returns false if a new stream would exceed
-// the limit.
-func (s *Store) add(u *Update, of uint64, now time.Time) bool {
-	labels := u.Labels[:len(series.All[u.Series].Labels)]
-	hash := s.hashOf(of, u.Series, labels)
+// add applies u to the stream of a hash: one with labels, or for nil the overflow
+// stream of its series. It returns false if a new stream would exceed the limit.
+func (s *Store) add(u *Update, hash uint64, labels []string, now time.Time) bool {
 	sh := s.shardOf(hash)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	st := sh.byHash[hash]
 	if st == nil {
-		if !s.room(u.Series, labels) {
+		if labels != nil && !s.room(u.Series, labels) {
 			return false
 		}
 		st = newStream(u, labels, now)
@@ -241,21 +236,6 @@ func (s *Store) add(u *Update, of uint64, now time.Time) bool {
 	}
 	st.apply(u, now)
 	return true
-}
-
-// addOverflow applies u to the overflow stream of its series.
-func (s *Store) addOverflow(u *Update, now time.Time) {
-	hash := uint64(u.Series) // those of others are random
-	sh := s.shardOf(hash)
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	st := sh.byHash[hash]
-	if st == nil {
-		st = &stream{series: u.Series, Kept: Kept{Identity: Identity{Overflow: true}, OfAll: true, Start: now}}
-		st.makeBuckets()
-		s.insert(sh, st, hash)
-	}
-	st.apply(u, now)
 }
 
 // room takes room for the series of a stream, and reports whether there was any.

@@ -1,12 +1,12 @@
 package streams
 
 import (
-	"slices"
 	"sort"
 	"strings"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // maxExemplars is the largest number of exemplars of a histogram between two
@@ -58,18 +58,14 @@ type exemplar struct {
 	bucket int
 }
 
-// newStream clones the strings: a label may be the beginning of a long text,
-// which a stream must not keep in memory.
+// newStream returns the stream of an update, or without labels the overflow stream of its
+// series. It clones the strings: a label may be the beginning of a long text, which a
+// stream must not keep in memory.
 func newStream(u *Update, labels []string, now time.Time) *stream {
-	st := &stream{series: u.Series, Kept: Kept{Start: now, Labels: slices.Clone(labels)}}
-	for i, label := range labels {
-		st.Labels[i] = strings.Clone(label)
-	}
-	st.Resource = u.Source.Resource.Clone()
-	if u.Source.admitted {
-		st.Run = u.Source.Run.Clone()
-	} else {
-		st.Overflow = true
+	st := &stream{series: u.Series, Kept: Kept{Identity: Identity{Overflow: true}, OfAll: labels == nil, Start: now}}
+	if labels != nil {
+		of := u.Source.identity()
+		st.Identity, st.Labels = Identity{of.Resource.Clone(), of.Run.Clone(), of.Overflow}, mlattr.Mapped(labels, strings.Clone)
 	}
 	st.makeBuckets()
 	return st
