@@ -384,9 +384,7 @@ func addRecorded(t *bound.Timed, h *recordedCalls) {
 	if h.apart.Has[spanfact.Queued] {
 		t.Queue = h.apart.Seconds[spanfact.Queued]
 	}
-	if h.apart.Has[spanfact.Serialized] {
-		t.Serialize = h.apart.Seconds[spanfact.Serialized]
-	}
+	t.Serialize = h.apart.Seconds[spanfact.Serialized]
 	for i := range h.ends {
 		e := &h.ends[i]
 		t.Queue, t.Serialize, t.Function = max(t.Queue, e.Seconds[spanfact.Queued]), max(t.Serialize, e.Seconds[spanfact.Serialized]), t.Function+e.Seconds[spanfact.InPython]
@@ -396,6 +394,7 @@ func addRecorded(t *bound.Timed, h *recordedCalls) {
 // kindOf returns what a span does in the time that nothing below it accounts for.
 func (r *spanFacts) kindOf(v *spanfact.Fact, span ptrace.Span) bound.Kind {
 	part, _ := r.ofSpan.Call()
+	out := span.Kind() == ptrace.SpanKindClient
 	switch {
 	case part == table.QueuePart:
 		return bound.Waits
@@ -403,14 +402,12 @@ func (r *spanFacts) kindOf(v *spanfact.Fact, span ptrace.Span) bound.Kind {
 		return bound.ContainsWait
 	case v.Phase == mlattr.PhaseDataLoad:
 		return bound.Loads
-	case v.Side == mlattr.SideClient, r.ofSpan.Systems.Has(table.ModelsElsewhere) && asksModel(v):
+	case v.Side == mlattr.SideClient, (out || r.ofSpan.Systems.Has(table.ModelsElsewhere)) && asksModel(v):
 		return bound.Asks
-	case span.Kind() != ptrace.SpanKindClient:
-		return bound.Works
-	case asksModel(v):
-		return bound.Asks
-	default:
+	case out:
 		return bound.CallsOut
+	default:
+		return bound.Works
 	}
 }
 

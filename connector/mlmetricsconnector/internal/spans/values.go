@@ -67,9 +67,11 @@ func (r *result) addNumbers(u *unit, facts *vocabulary.Facts, at int64, has numb
 			r.addNumber(u, at, f.Double, !f.Unreadable, f.NonFinite, name, id, labels...)
 		}
 	}
-	scope := lossScope(facts.TextAt(vocabulary.SlotLossScope), facts.TextAt(vocabulary.SlotPhase))
+	scope := func() string {
+		return lossScope(facts.TextAt(vocabulary.SlotLossScope), facts.TextAt(vocabulary.SlotPhase))
+	}
 	if f := facts.At(vocabulary.SlotLoss); f != nil {
-		add(f, "loss", series.Loss, scope)
+		add(f, "loss", series.Loss, scope())
 	}
 	for i := range signals {
 		if f := facts.At(signals[i].slot); f != nil {
@@ -82,7 +84,7 @@ func (r *result) addNumbers(u *unit, facts *vocabulary.Facts, at int64, has numb
 		}
 		// The losses of tasks, and other validation metrics.
 		if task, ok := strings.CutPrefix(f.Key, mlattr.LossTaskPrefix); ok {
-			add(f, "loss", series.Loss, scope, task)
+			add(f, "loss", series.Loss, scope(), task)
 		} else if metric, ok := strings.CutPrefix(f.Key, mlattr.ValPrefix); ok {
 			add(f, "val_metric", series.ValidationMetric, metric)
 		}
@@ -140,19 +142,12 @@ func (r *result) addStep(u *unit, kind table.EventKind, attrs pcommon.Map, at in
 	r.count(u, series.Requests, u.requestSource, 1, operationInference, u.role, model)
 }
 
-// lossScope returns the scope of a loss without its own: that of its epoch or
-// validation span, else batch.
+// lossScopes are the scopes of losses by the phase of their span, if that is not batch.
+var lossScopes = map[string]string{mlattr.PhaseEpoch: mlattr.LossScopeEpoch, mlattr.PhaseValidation: scopeValidation}
+
+// lossScope returns the scope of a loss: its own, else that of its span.
 func lossScope(own, phase string) string {
-	switch {
-	case own != "":
-		return own
-	case phase == mlattr.PhaseEpoch:
-		return mlattr.LossScopeEpoch
-	case phase == mlattr.PhaseValidation:
-		return scopeValidation
-	default:
-		return mlattr.LossScopeBatch
-	}
+	return cmp.Or(own, lossScopes[phase], mlattr.LossScopeBatch)
 }
 
 // samples returns the number of samples that a span processed. Data loading and
