@@ -248,11 +248,9 @@ func (m *Memory) place(above uint64) int {
 func (m *Memory) Add(above uint64, below *Times) {
 	place := m.place(above)
 	keys, times := &m.keys[place], &m.times[place]
-	for i := range keys {
-		if keys[i] == above {
-			times[i].Add(below)
-			return
-		}
+	if i := slices.Index(keys[:], above); i >= 0 {
+		times[i].Add(below)
+		return
 	}
 	copy(keys[1:], keys[:ways-1])
 	copy(times[1:], times[:ways-1])
@@ -263,14 +261,11 @@ func (m *Memory) Add(above uint64, below *Times) {
 func (m *Memory) Take(above uint64, times *Times) {
 	place := m.place(above)
 	keys := &m.keys[place]
-	for i := range keys {
-		if keys[i] == above {
-			times.Add(&m.times[place][i])
-			copy(keys[i:], keys[i+1:])
-			copy(m.times[place][i:], m.times[place][i+1:])
-			keys[ways-1] = 0
-			return
-		}
+	if i := slices.Index(keys[:], above); i >= 0 {
+		times.Add(&m.times[place][i])
+		copy(keys[i:], keys[i+1:])
+		copy(m.times[place][i:], m.times[place][i+1:])
+		keys[ways-1] = 0
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/shift"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 const (
@@ -141,11 +142,7 @@ func (r *Rates) conclude() {
 		if r.known < leastRates {
 			return
 		}
-		var memory [keptRates]int
-		all := memory[:0]
-		for _, count := range r.counts[1 : r.known+1] {
-			all = append(all, count.All)
-		}
+		all := mlattr.Mapped(r.counts[1:r.known+1], func(count shift.Counts) int { return count.All })
 		slices.Sort(all)
 		r.Usual = all[len(all)/2]
 	}

@@ -106,19 +106,11 @@ var stateNames = [states]string{
 // String returns the value of ml.run.state.
 func (s State) String() string { return stateNames[s] }
 
+// phaseStates are the uses of the times of phases, which are Productive but for these.
+var phaseStates = [phases + 1]State{Checkpoint: Checkpointing, Validation: Validating, DataLoad: LoadingData}
+
 // State returns the use of the time of a phase.
-func (p Phase) State() State {
-	switch p {
-	case Checkpoint:
-		return Checkpointing
-	case Validation:
-		return Validating
-	case DataLoad:
-		return LoadingData
-	default:
-		return Productive
-	}
-}
+func (p Phase) State() State { return phaseStates[p] }
 
 const (
 	// windowSlots is the number of slots of a Window, and slotLength the time
