@@ -74,11 +74,16 @@ func Finish(logs plog.Logs, observed pcommon.Timestamp, severity plog.SeverityNu
 	for _, resource := range logs.ResourceLogs().All() {
 		for _, scope := range resource.ScopeLogs().All() {
 			for _, record := range scope.LogRecords().All() {
-				record.SetObservedTimestamp(observed)
-				record.SetSeverityNumber(severity)
-				record.SetSeverityText(strings.ToUpper(severity.String()))
-				record.Body().SetStr(body)
+				FinishRecord(record, observed, severity, body)
 			}
 		}
 	}
+}
+
+// FinishRecord sets when a record was made, its severity and its body.
+func FinishRecord(record plog.LogRecord, observed pcommon.Timestamp, severity plog.SeverityNumber, body string) {
+	record.SetObservedTimestamp(observed)
+	record.SetSeverityNumber(severity)
+	record.SetSeverityText(strings.ToUpper(severity.String()))
+	record.Body().SetStr(body)
 }

@@ -4,7 +4,6 @@ package record
 import (
 	"cmp"
 	"math"
-	"strings"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -16,6 +15,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 // Batch has the log records of one emission, by program.
@@ -37,21 +37,20 @@ func New(version string, writer streams.Label, now time.Time) *Batch {
 }
 
 // add returns a new record of a program.
-func (r *Batch) add(of streams.Resource, event string, at time.Time) plog.LogRecord {
-	scope, known := r.scopes[of]
-	if !known {
+func (r *Batch) add(of streams.Resource, event string, at time.Time, severity plog.SeverityNumber, body string) plog.LogRecord {
+	scope := shared.Entry(r.scopes, of, func() plog.ScopeLogs {
 		rl := r.Logs.ResourceLogs().AppendEmpty()
 		mlattr.PutText(rl.Resource().Attributes(), mlattr.ServiceNamespace, of.Namespace)
 		mlattr.PutText(rl.Resource().Attributes(), mlattr.ServiceName, of.Service)
-		scope = rl.ScopeLogs().AppendEmpty()
+		scope := rl.ScopeLogs().AppendEmpty()
 		scope.Scope().SetName(metadata.ScopeName)
 		scope.Scope().SetVersion(r.version)
-		r.scopes[of] = scope
-	}
+		return scope
+	})
 	record := scope.LogRecords().AppendEmpty()
 	record.SetEventName(event)
 	record.SetTimestamp(pcommon.NewTimestampFromTime(at))
-	record.SetObservedTimestamp(pcommon.NewTimestampFromTime(r.now))
+	shared.FinishRecord(record, pcommon.NewTimestampFromTime(r.now), severity, body)
 	if r.writer.Name != "" {
 		// Not on the resource, which is the program that the record is about.
 		record.Attributes().PutStr(r.writer.Name, r.writer.Value)
@@ -71,7 +70,6 @@ func (r *Batch) Problem(p *problem.Entry) {
 	case p.Stale:
 		at, state = r.now, mlattr.ProblemStale
 	}
-	record := r.add(p.Subject.Resource, mlattr.Problem, at)
 	number := plog.SeverityNumberInfo
 	switch {
 	case state != mlattr.ProblemBegan:
@@ -80,10 +78,7 @@ func (r *Batch) Problem(p *problem.Entry) {
 	case p.Severity == mlattr.SeverityTicket:
 		number = plog.SeverityNumberWarn
 	}
-	record.SetSeverityNumber(number)
-	record.SetSeverityText(strings.ToUpper(number.String()))
-	record.Body().SetStr(p.Sentence())
-	attrs := record.Attributes()
+	attrs := r.add(p.Subject.Resource, mlattr.Problem, at, number, p.Sentence()).Attributes()
 	attrs.EnsureCapacity(32)
 	attrs.PutStr(mlattr.Problem, p.Kind)
 	attrs.PutStr(mlattr.ProblemID, p.ID)
@@ -119,11 +114,7 @@ func (r *Batch) Problem(p *problem.Entry) {
 
 // Change adds the record of something new.
 func (r *Batch) Change(c *change.Change) {
-	record := r.add(c.Of.Resource, mlattr.EventChange, c.Time)
-	record.SetSeverityNumber(plog.SeverityNumberInfo)
-	record.SetSeverityText("INFO")
-	record.Body().SetStr(c.Text)
-	attrs := record.Attributes()
+	attrs := r.add(c.Of.Resource, mlattr.EventChange, c.Time, plog.SeverityNumberInfo, c.Text).Attributes()
 	attrs.EnsureCapacity(6)
 	attrs.PutStr(mlattr.ChangeKind, c.Kind)
 	mlattr.PutText(attrs, mlattr.ChangeFrom, c.From)
