@@ -2,6 +2,14 @@ package shared
 
 import "slices"
 
+// OneIf returns 1 if something holds, else 0.
+func OneIf[T int | int64 | float64](holds bool) T {
+	if holds {
+		return 1
+	}
+	return 0
+}
+
 // Median returns the median of values, the mean of the two in the middle if their number is
 // even, and 0 if there are none. It sorts values.
 func Median(values []float64) float64 {

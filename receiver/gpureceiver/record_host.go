@@ -6,6 +6,7 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/hoststate"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/metadata"
 )
@@ -18,7 +19,7 @@ const mountTimeout = time.Second
 func (s *gpuScraper) recordHost(ctx context.Context, now pcommon.Timestamp, host string) {
 	ports, devices := hoststate.Links(s.cfg.RootPath)
 	for name, port := range ports {
-		s.metrics.RecordHwNetworkUpDataPoint(now, oneIf(port.Up), name, host)
+		s.metrics.RecordHwNetworkUpDataPoint(now, shared.OneIf[int64](port.Up), name, host)
 		if port.Rate > 0 {
 			s.metrics.RecordHwNetworkBandwidthLimitDataPoint(now, port.Rate, name, host)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/health"
@@ -15,9 +16,6 @@ import (
 
 // sourceReplay is the value of nvidia.gpu.source on all recorded data.
 const sourceReplay = "replay"
-
-// hwTypeGPU is the value of hw.type.
-const hwTypeGPU = metadata.AttributeHwTypeGpu
 
 // points makes the points of one GPU at one time. A reading that is unavailable
 // makes no point.
@@ -44,14 +42,6 @@ func hostLabels(snapshot *device.Snapshot) []metadata.MetricAttributeOption {
 		return nil
 	}
 	return []metadata.MetricAttributeOption{metadata.WithNvidiaGpuSourceMetricAttribute(sourceReplay)}
-}
-
-// oneIf returns 1 for true and 0 for false.
-func oneIf(holds bool) int64 {
-	if holds {
-		return 1
-	}
-	return 0
 }
 
 // readingPoint is a point of a metric that is made of a quantity.
@@ -114,8 +104,8 @@ func (p *points) recordStatus(present health.State) {
 		return
 	}
 	for _, state := range health.States {
-		p.RecordHwStatusDataPoint(p.now, oneIf(state == present), p.id, p.host, p.index,
-			hwTypeGPU, metadata.MapAttributeHwState[string(state)], p.labels...)
+		p.RecordHwStatusDataPoint(p.now, shared.OneIf[int64](state == present), p.id, p.host, p.index,
+			metadata.AttributeHwTypeGpu, metadata.MapAttributeHwState[string(state)], p.labels...)
 	}
 }
 
@@ -137,7 +127,7 @@ func recordDriver(metrics *metadata.MetricsBuilder, now pcommon.Timestamp, snaps
 	labels := hostLabels(snapshot)
 	if !snapshot.OnlyAMD() {
 		for _, state := range device.DriverStates {
-			metrics.RecordNvidiaGpuDriverStateDataPoint(now, oneIf(state == snapshot.Driver), snapshot.Host,
+			metrics.RecordNvidiaGpuDriverStateDataPoint(now, shared.OneIf[int64](state == snapshot.Driver), snapshot.Host,
 				metadata.MapAttributeNvidiaGpuDriverState[string(state)], labels...)
 		}
 	}
@@ -147,14 +137,14 @@ func recordDriver(metrics *metadata.MetricsBuilder, now pcommon.Timestamp, snaps
 			continue
 		}
 		for _, state := range workload.SourceStates {
-			metrics.RecordNvidiaGpuAttributionDataPoint(now, oneIf(state == present), snapshot.Host,
+			metrics.RecordNvidiaGpuAttributionDataPoint(now, shared.OneIf[int64](state == present), snapshot.Host,
 				metadata.MapAttributeNvidiaGpuAttributionSource[string(source)],
 				metadata.MapAttributeNvidiaGpuAttributionState[string(state)], labels...)
 		}
 	}
 	if snapshot.KernelLog != "" {
 		for _, state := range kernellog.States {
-			metrics.RecordNvidiaGpuKernelLogStateDataPoint(now, oneIf(string(state) == snapshot.KernelLog), snapshot.Host,
+			metrics.RecordNvidiaGpuKernelLogStateDataPoint(now, shared.OneIf[int64](string(state) == snapshot.KernelLog), snapshot.Host,
 				metadata.MapAttributeNvidiaGpuKernelLogState[string(state)])
 		}
 	}

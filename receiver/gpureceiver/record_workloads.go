@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/metadata"
@@ -84,7 +85,7 @@ func (p *points) recordProcessTypes(gpu *device.GPU) {
 	for _, kind := range device.ProcessTypes {
 		count := int64(0)
 		for i := range gpu.Processes {
-			count += oneIf(slices.Contains(gpu.Processes[i].Types, kind))
+			count += shared.OneIf[int64](slices.Contains(gpu.Processes[i].Types, kind))
 		}
 		p.RecordNvidiaGpuProcessesDataPoint(p.now, count, p.id, p.host, p.index, metadata.MapAttributeNvidiaGpuProcessType[kind], p.labels...)
 	}

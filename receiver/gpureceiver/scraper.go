@@ -187,7 +187,7 @@ func describe(resource *metadata.ResourceBuilder, system *device.System, gpu *de
 	resource.SetHostName(system.Host)
 	if gpu != nil {
 		resource.SetHwID(gpu.ID)
-		resource.SetHwType(hwTypeGPU.String())
+		resource.SetHwType(metadata.AttributeHwTypeGpu.String())
 		vendor := cmp.Or(gpu.Vendor, nvidia)
 		resource.SetHwVendor(vendor)
 		text(strings.TrimPrefix(gpu.Name, vendor+" "), resource.SetHwModel)

@@ -50,10 +50,7 @@ func failed(s *State, report func(problem.Problem)) {
 // clocks of the hosts, but none that was stopped because of another one.
 func failure(s *State, r *runs.Run, failed []*runs.Rank) problem.Problem {
 	after := func(rank *runs.Rank) int {
-		if mlattr.EndedByAnother(rank.Failure.Class, rank.Failure.Message) {
-			return 1
-		}
-		return 0
+		return shared.OneIf[int](mlattr.EndedByAnother(rank.Failure.Class, rank.Failure.Message))
 	}
 	slices.SortFunc(failed, func(a, b *runs.Rank) int {
 		return cmp.Or(after(a)-after(b), a.Failure.At.Compare(b.Failure.At), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Host, b.Host))

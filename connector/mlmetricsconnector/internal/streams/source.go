@@ -104,11 +104,7 @@ func (b *Batch) Time(id series.ID, at time.Time, labels ...string) {
 
 // Choose adds 1 for the current value of a label, and 0 for another.
 func (b *Batch) Choose(id series.ID, label string, is bool) {
-	value := 0.0
-	if is {
-		value = 1
-	}
-	b.Value(id, value, label)
+	b.Value(id, shared.OneIf[float64](is), label)
 }
 
 // maxSilences limits the programs that are remembered.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 )
 
@@ -168,11 +169,8 @@ func (b *fieldBatch) add(keys []fieldKey) status {
 	if result := b.ask(answers); result != statusSuccess {
 		return result
 	}
-	if b.answers == nil {
-		b.answers = make(map[fieldKey]nvml.FieldValue, len(keys))
-	}
 	for i, key := range keys {
-		b.answers[key] = answers[i]
+		mlattr.Put(&b.answers, key, answers[i])
 	}
 	return statusSuccess
 }
@@ -224,14 +222,12 @@ func (b *fieldBatch) linkSum(id uint32) (float64, status) {
 		if key.id != id {
 			continue
 		}
-		if b.counters == nil {
-			b.counters = make(map[fieldKey]device.Monotonic, len(b.perLink))
-		}
 		counter := b.counters[key]
 		value, answer := b.number(key)
 		if answer == statusSuccess {
 			counter.Add(value)
-			b.counters[key], result = counter, statusSuccess
+			mlattr.Put(&b.counters, key, counter)
+			result = statusSuccess
 		} else if result != statusSuccess && !answer.unsupported() {
 			result = answer
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 )
 
@@ -160,10 +161,7 @@ func (t *table) activity(name string, engine *device.Engine, kind nvml.SamplingT
 
 // history returns what was read of a buffer before.
 func (t *table) history(kind nvml.SamplingType) *sampleHistory {
-	if t.histories[kind] == nil {
-		t.histories[kind] = &sampleHistory{}
-	}
-	return t.histories[kind]
+	return shared.Entry(t.histories, kind, func() *sampleHistory { return new(sampleHistory) })
 }
 
 // samples reads a buffer.
@@ -354,17 +352,9 @@ func (t *table) remappedRows(read *values) status {
 	correctable, uncorrectable, pending, failed, ret := t.device.GetRemappedRows()
 	read.add(device.RemappedCorrectable, float64(correctable))
 	read.add(device.RemappedUncorrectable, float64(uncorrectable))
-	read.add(device.RemapPending, flag(pending))
-	read.add(device.RemapFailed, flag(failed))
+	read.add(device.RemapPending, shared.OneIf[float64](pending))
+	read.add(device.RemapFailed, shared.OneIf[float64](failed))
 	return statusOf(ret)
-}
-
-// flag is 1 for true and 0 for false.
-func flag(holds bool) float64 {
-	if holds {
-		return 1
-	}
-	return 0
 }
 
 // throughput is the slow call for the present rate of PCIe in one direction.
@@ -397,7 +387,7 @@ func (t *table) linkStates(read *values) status {
 		}
 		result = statusSuccess
 		all++
-		active += flag(state == nvml.FEATURE_ENABLED)
+		active += shared.OneIf[float64](state == nvml.FEATURE_ENABLED)
 	}
 	read.add(device.NVLinkActiveLinks, active)
 	read.add(device.NVLinkInactiveLinks, all-active)
