@@ -10,6 +10,7 @@ import (
 
 	"go.opentelemetry.io/collector/component"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/admission"
 )
 
@@ -140,10 +141,7 @@ type Tally struct {
 func (t *Tally) Add(reason string, n int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.counts == nil {
-		t.counts = make(map[string]int64)
-	}
-	t.counts[reason] += n
+	mlattr.Put(&t.counts, reason, t.counts[reason]+n)
 }
 
 // Notices returns a notice for each counted reason that describe knows, with its
