@@ -255,10 +255,8 @@ func writerOf(set component.TelemetrySettings, cfg *Config) (streams.Label, erro
 	if cfg.InstanceLabel == "" {
 		return streams.Label{}, nil
 	}
-	if id, known := set.Resource.Attributes().Get(series.Instance); known {
-		if value, ok := mlattr.ReadText(id); ok {
-			return streams.Label{Name: cfg.InstanceLabel, Value: value}, nil
-		}
+	if value := mlattr.TextAt(set.Resource.Attributes(), series.Instance); value != "" {
+		return streams.Label{Name: cfg.InstanceLabel, Value: value}, nil
 	}
 	return streams.Label{}, fmt.Errorf(`"instance_label" is %q, but the collector has no %s: set it under service::telemetry::resource`, cfg.InstanceLabel, series.Instance)
 }

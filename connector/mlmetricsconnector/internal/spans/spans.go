@@ -335,10 +335,8 @@ func (r *Reader) readSpan(known vocabulary.System, span ptrace.Span) {
 		r.addDuration(span)
 	}
 	root := r.mayEndProgram(span)
-	if r.ofSpan.Len() == 0 && r.ofSpan.Systems == 0 && span.Events().Len() == 0 && !root {
-		if !new(spanfact.End).Failed(span) {
-			return // nobody's span that says nothing
-		}
+	if r.ofSpan.Len() == 0 && r.ofSpan.Systems == 0 && span.Events().Len() == 0 && !root && !new(spanfact.End).Failed(span) {
+		return // nobody's span that says nothing
 	}
 	v := &r.fact
 	v.Read(&r.ofSpan)

@@ -42,14 +42,17 @@ const (
 // what a model generates.
 func Shows(m *table.Metric) bool {
 	switch m.Measure {
-	case table.MeasureSteps, table.MeasureStepDuration, table.MeasureLoss, table.MeasureLearningRate, table.MeasureGradientNorm:
+	case table.MeasureSteps, table.MeasureStepDuration:
 		return true
 	case table.MeasureTokens:
 		return m.Instrument == table.Counter && m.OfJob
 	default:
-		return false
+		return slices.Contains(numbers, m.Measure)
 	}
 }
+
+// numbers are the measures of Values.
+var numbers = []string{table.MeasureLoss, table.MeasureLearningRate, table.MeasureGradientNorm}
 
 // Point is a point of a metric that Shows progress.
 type Point struct {
@@ -69,7 +72,7 @@ type Point struct {
 
 // Value is a number that a trainer shows of itself.
 type Value struct {
-	// Measure is MeasureLoss, MeasureLearningRate or MeasureGradientNorm. Number may be NaN or infinite.
+	// Measure is one of numbers. Number may be NaN or infinite.
 	Measure string
 	Number  float64
 	// At is its time by the client's clock, in nanoseconds since 1970.
@@ -140,10 +143,8 @@ func (r *Rank) Add(points []Point, now time.Time) {
 		if p.Measure == table.MeasureStepDuration {
 			r.timed = true
 		}
-		if r.compare(p, &c) && (p.Measure == table.MeasureLoss || p.Measure == table.MeasureLearningRate || p.Measure == table.MeasureGradientNorm) {
-			if len(r.Pending.Values) < maxPending {
-				r.Pending.Values = append(r.Pending.Values, Value{p.Measure, p.Value, p.At})
-			}
+		if r.compare(p, &c) && slices.Contains(numbers, p.Measure) && len(r.Pending.Values) < maxPending {
+			r.Pending.Values = append(r.Pending.Values, Value{p.Measure, p.Value, p.At})
 		}
 	}
 	if c.moved {
