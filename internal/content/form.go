@@ -222,13 +222,12 @@ func IsUnit(text string) bool {
 
 // IsVersion reports whether a text is one word that begins like a version.
 func IsVersion(text string) bool {
-	switch text {
-	case "dev", "latest", "unknown", "(devel)":
-		return true
-	}
-	text = strings.TrimPrefix(text, "v")
-	return text != "" && len(text) <= 64 && digitByte[text[0]] && isToken(text) && !longDigits(text)
+	number := strings.TrimPrefix(text, "v")
+	return number != "" && len(number) <= 64 && digitByte[number[0]] && isToken(number) && !longDigits(number) || versionWords[text]
 }
+
+// versionWords stand for a version.
+var versionWords = Words("dev latest unknown (devel)")
 
 // IsSchema reports whether a URL identifies a version of the semantic
 // conventions.
