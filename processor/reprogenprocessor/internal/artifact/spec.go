@@ -104,20 +104,17 @@ func sourceOf(f *failure.Failure) jsontree.Object {
 // collect gathers attributes from the span, its ancestors and its resource;
 // the nearest wins.
 func collect(f *failure.Failure, wanted func(key string) bool) jsontree.Object {
+	all := slices.Clone(f.Span.Attributes)
+	for _, a := range f.Ancestors {
+		all = append(all, a.Attributes...)
+	}
 	out, known := jsontree.Object{}, make(map[string]bool)
-	add := func(attributes jsontree.Object) {
-		for _, m := range attributes {
-			if wanted(m.Key) && !known[m.Key] {
-				known[m.Key] = true
-				out = append(out, m)
-			}
+	for _, m := range append(all, f.Resource...) {
+		if wanted(m.Key) && !known[m.Key] {
+			known[m.Key] = true
+			out = append(out, m)
 		}
 	}
-	add(f.Span.Attributes)
-	for _, a := range f.Ancestors {
-		add(a.Attributes)
-	}
-	add(f.Resource)
 	return out
 }
 

@@ -173,10 +173,8 @@ var outputKeys = vocabulary.Calls().Output
 // code's output.
 func Printed(attributes pcommon.Map) (Exception, bool) {
 	for _, k := range outputKeys {
-		if text := attr.Text(attributes, k); text != "" {
-			if e, ok := FromTraceback(snapshot.Text(text, snapshot.MaxStack)); ok {
-				return e, true
-			}
+		if e, ok := FromTraceback(snapshot.Text(attr.Text(attributes, k), snapshot.MaxStack)); ok {
+			return e, true
 		}
 	}
 	return Exception{}, false

@@ -1,6 +1,7 @@
 package jsontree
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -70,11 +71,7 @@ func newDecoder(text string) *decoder {
 	return d
 }
 
-func (d *decoder) fail(err error) {
-	if d.err == nil {
-		d.err = err
-	}
-}
+func (d *decoder) fail(err error) { d.err = cmp.Or(d.err, err) }
 
 // next returns the next token of the text.
 func (d *decoder) next() json.Token {

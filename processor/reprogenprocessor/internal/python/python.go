@@ -38,36 +38,30 @@ func write(b *strings.Builder, v any) {
 	case string:
 		b.WriteString(`"` + Spelled(v[:min(len(v), maxLength)], true) + `"`)
 	case jsontree.Array:
-		writeElements(b, "[", v, "]")
+		list(b, "[", len(v), func(i int) { write(b, v[i]) }, "]")
 	case jsontree.Object:
 		if IsTagged(v) {
 			writeTagged(b, v)
 			return
 		}
-		b.WriteString("{")
-		for i, m := range v {
-			if b.Len() > maxLength {
-				break
-			}
-			b.WriteString(map[bool]string{false: ", "}[i == 0])
-			write(b, m.Key)
+		list(b, "{", len(v), func(i int) {
+			write(b, v[i].Key)
 			b.WriteString(": ")
-			write(b, m.Value)
-		}
-		b.WriteString("}")
+			write(b, v[i].Value)
+		}, "}")
 	default:
 		b.WriteString("None")
 	}
 }
 
-func writeElements(b *strings.Builder, before string, list jsontree.Array, after string) {
+// list writes n elements, each by its index, with commas between them.
+func list(b *strings.Builder, before string, n int, element func(i int), after string) {
 	b.WriteString(before)
-	for i, element := range list {
-		if b.Len() > maxLength {
-			break
+	for i := 0; i < n && b.Len() <= maxLength; i++ {
+		if i > 0 {
+			b.WriteString(", ")
 		}
-		b.WriteString(map[bool]string{false: ", "}[i == 0])
-		write(b, element)
+		element(i)
 	}
 	b.WriteString(after)
 }
@@ -76,12 +70,13 @@ func writeElements(b *strings.Builder, before string, list jsontree.Array, after
 func writeTagged(b *strings.Builder, o jsontree.Object) {
 	tag := o.Text("__type__")
 	elements, _ := o.Lookup("elements")
-	list, isList := elements.(jsontree.Array)
+	all, isList := elements.(jsontree.Array)
+	element := func(i int) { write(b, all[i]) }
 	switch {
-	case tag == "tuple" && isList && len(list) != 1:
-		writeElements(b, "(", list, ")")
+	case tag == "tuple" && isList && len(all) != 1:
+		list(b, "(", len(all), element, ")")
 	case (tag == "tuple" || tag == "set" || tag == "frozenset") && isList:
-		writeElements(b, tag+"([", list, "])")
+		list(b, tag+"([", len(all), element, "])")
 	case tag == "special_float":
 		b.WriteString(`float("` + Spelled(strings.Replace(o.Text("value"), "neg_infinity", "-inf", 1), true) + `")`)
 	case tag == "tensor" || tag == "ndarray":

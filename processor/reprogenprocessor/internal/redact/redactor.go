@@ -50,13 +50,15 @@ func Text(s string) string {
 func (r *Redactor) Text(where, s string) string {
 	s, rules := content.Redact(s)
 	for _, rule := range rules {
-		r.note(where, rule)
+		r.withhold(where, rule)
 	}
 	return s
 }
 
-func (r *Redactor) note(where, rule string) {
+// withhold notes where a value is withheld, and returns what stands for it.
+func (r *Redactor) withhold(where, rule string) (mark string) {
 	r.Paths = append(r.Paths, Path{Where: where, Rule: rule})
+	return content.Mark(rule)
 }
 
 // Tree returns a copy of v without secrets. Members are judged by their key
@@ -82,18 +84,15 @@ func (r *Redactor) array(where string, a jsontree.Array) any {
 	}
 	for i, v := range a {
 		at := below(where, "["+strconv.Itoa(i)+"]")
-		if i > 0 && isArgument(a[i-1], v) {
-			r.note(at, "argument")
-			out[i] = content.Mark("argument")
-			continue
-		}
+		switch {
+		case i > 0 && isArgument(a[i-1], v):
+			out[i] = r.withhold(at, "argument")
 		// A pair list is a dictionary in other clothes: ["password", "x"].
-		if i == 1 && content.IsSecretKey(paired) && withheld(v, paired) {
-			r.note(at, "key")
-			out[i] = content.Mark("key")
-			continue
+		case i == 1 && content.IsSecretKey(paired) && withheld(v, paired):
+			out[i] = r.withhold(at, "key")
+		default:
+			out[i] = r.Tree(at, v)
 		}
-		out[i] = r.Tree(at, v)
 	}
 	return out
 }
@@ -109,8 +108,7 @@ func (r *Redactor) object(where string, o jsontree.Object) any {
 		}
 		isValue := named != "" && strings.EqualFold(m.Key, "value")
 		if content.IsSecretKey(m.Key) && withheld(m.Value, m.Key) || isValue && withheld(m.Value, named) {
-			r.note(at, "key")
-			out[i] = jsontree.Member{Key: key, Value: content.Mark("key")}
+			out[i] = jsontree.Member{Key: key, Value: r.withhold(at, "key")}
 			continue
 		}
 		out[i] = jsontree.Member{Key: key, Value: r.Tree(at, m.Value)}

@@ -5,6 +5,7 @@ package trainstep
 import (
 	"cmp"
 	"embed"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -116,12 +117,8 @@ func flags(spec jsontree.Object) string {
 
 // head writes the command.
 func head(h *kind.Head, spec jsontree.Object) {
-	var texts []string
-	for _, w := range spec.Object("payload").Array("command") {
-		word, _ := w.(string)
-		texts = append(texts, word)
-	}
-	h.Add("command", strings.Join(texts, " "))
+	words := mlattr.Mapped(spec.Object("payload").Array("command"), func(w any) string { return fmt.Sprint(w) })
+	h.Add("command", strings.Join(words, " "))
 	if checkpoint := spec.Object("training").Text(attrCheckpoint); checkpoint != "" {
 		h.Add("began with", checkpoint)
 	}
