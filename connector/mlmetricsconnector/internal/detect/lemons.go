@@ -305,10 +305,9 @@ func (l *Lemons) describe(host string, people int, day int64) problem.Problem {
 		}
 	}
 	slices.Sort(names)
-	var counts []string
-	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
-		counts = append(counts, fmt.Sprintf("%s %d", kind, kinds[kind]))
-	}
+	counts := mlattr.Mapped(slices.Sorted(maps.Keys(kinds)), func(kind string) string {
+		return fmt.Sprintf("%s %d", kind, kinds[kind])
+	})
 	what := strings.Join(counts, ", ")
 	date := func(at int64) string { return time.Unix(at, 0).UTC().Format(time.DateOnly) }
 	p := problem.Problem{

@@ -84,22 +84,22 @@ func (s *service) proportion(what string, found *shift.Proportions, telemetry fl
 		said = found.Last // the failure of the only request in 15 minutes says little
 	}
 	evidence := []string{fmt.Sprintf("%d of the last %d %s", said.Of, said.All, what)}
+	usual := math.NaN()
 	if found.Usual >= 0 {
-		evidence[0] += ", usually " + figure(found.Usual, "1")
+		usual = found.Usual
+		evidence[0] += ", usually " + figure(usual, "1")
 	}
 	if found.Only != 0 {
 		evidence = append(evidence, "mostly "+s.Versions.Name(int(found.Only)))
 	}
-	if several := found.ByVersion; severalVersions(func(v int) int { return several[v].All }) {
-		for v, counts := range several {
-			if counts.All > 0 {
-				evidence = append(evidence, fmt.Sprintf("%s: %d of its last %d", s.Versions.Name(v), counts.Of, counts.All))
-			}
+	var versions []string
+	for v, counts := range found.ByVersion {
+		if counts.All > 0 {
+			versions = append(versions, fmt.Sprintf("%s: %d of its last %d", s.Versions.Name(v), counts.Of, counts.All))
 		}
 	}
-	usual := found.Usual
-	if usual < 0 {
-		usual = math.NaN()
+	if len(versions) > 1 {
+		evidence = append(evidence, versions...)
 	}
 	s.add(problem.Problem{
 		Onset: found.Since, Evident: found.Newest, Evidence: evidence,
@@ -128,17 +128,6 @@ func (s *service) unusual(a *serving.Answers, newest time.Time, name, form, next
 	})
 }
 
-// severalVersions reports whether more than one version has observations.
-func severalVersions(count func(int) int) bool {
-	n := 0
-	for v := range shift.Versions {
-		if count(v) > 0 {
-			n++
-		}
-	}
-	return n > 1
-}
-
 // level is a shifted level in words.
 type level struct {
 	what, unit string
@@ -157,15 +146,19 @@ func (s *service) shifted(of *shift.Shift, l *level) {
 	}
 	value, usual := l.value(of.Value), l.value(of.Usual)
 	evidence := []string{fmt.Sprintf("%s: %s, usually %s", l.what, figure(value, l.unit), figure(usual, l.unit))}
-	several := severalVersions(func(v int) int { return of.ByVersion[v].Count })
+	var versions []string
+	only := 0
 	for v, its := range of.ByVersion {
-		switch {
-		case its.Count == 0:
-		case several:
-			evidence = append(evidence, fmt.Sprintf("%s: %s (%d)", s.Versions.Name(v), figure(l.value(its.Value), l.unit), its.Count))
-		case v > 0:
-			evidence = append(evidence, s.Versions.Name(v))
+		if its.Count > 0 {
+			only = v
+			versions = append(versions, fmt.Sprintf("%s: %s (%d)", s.Versions.Name(v), figure(l.value(its.Value), l.unit), its.Count))
 		}
+	}
+	switch {
+	case len(versions) > 1:
+		evidence = append(evidence, versions...)
+	case only > 0:
+		evidence = append(evidence, s.Versions.Name(only))
 	}
 	var excluded []string
 	for i, grown := range of.Works {

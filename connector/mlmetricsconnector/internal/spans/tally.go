@@ -74,9 +74,7 @@ func (t *Tally) Keep(all bool) *Kept {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	k := &Kept{Seed: t.Seed}
-	for _, memory := range t.remembers() {
-		k.Spans = append(k.Spans, memory.Entries(all))
-	}
+	k.Spans = mlattr.Mapped(t.remembers(), func(of *nesting.Recent) []uint64 { return of.Entries(all) })
 	if all {
 		k.Steps = make(map[uint64]steps.Sequence)
 		for hash, sequence := range t.stepCount.sequences.All() {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
@@ -19,11 +20,7 @@ var hole = []byte("@SPEC@")
 
 // templateOf returns the script of a kind for a SPEC, with the hole for its data.
 func (b *Builder) templateOf(k *kind.Kind, spec jsontree.Object) []byte {
-	var script []byte
-	for _, name := range partsOf(k, spec) {
-		script = append(script, b.parts[name]...)
-	}
-	return script
+	return bytes.Join(mlattr.Mapped(partsOf(k, spec), func(name string) []byte { return b.parts[name] }), nil)
 }
 
 // renderScript puts a failure's head and data into the hole, and asserts that

@@ -103,25 +103,18 @@ func tensorsOf(v any, found []jsontree.Object) []jsontree.Object {
 
 // tensorText spells a tensor as float32[2, 3]@cuda.
 func tensorText(t jsontree.Object) string {
-	var b strings.Builder
-	b.WriteString(attr.Cut(t.Text("dtype"), 32) + "[")
-	for i, size := range t.Array("shape") {
-		if i == maxShape {
-			b.WriteString(", ...")
-			break
-		}
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		if n, ok := size.(jsontree.Number); ok {
-			b.WriteString(attr.Cut(string(n), 20))
-		}
+	sizes := mlattr.Mapped(t.Array("shape"), func(size any) string {
+		n, _ := size.(jsontree.Number)
+		return attr.Cut(string(n), 20)
+	})
+	if len(sizes) > maxShape {
+		sizes = append(sizes[:maxShape], "...")
 	}
-	b.WriteByte(']')
+	text := attr.Cut(t.Text("dtype"), 32) + "[" + strings.Join(sizes, ", ") + "]"
 	if class := deviceClass(t.Text("device")); class != "" {
-		b.WriteString("@" + class)
+		text += "@" + class
 	}
-	return b.String()
+	return text
 }
 
 // deviceClass takes the number from a device: cuda:1 becomes cuda.
