@@ -269,12 +269,8 @@ func (f *Fleet) settle(g *gpu) []*holder {
 			f.holders--
 			continue
 		}
-		if h.current {
-			g.present++
-		}
-		if h.holds() {
-			g.holding++
-		}
+		g.present += shared.OneIf[int](h.current)
+		g.holding += shared.OneIf[int](h.holds())
 	}
 	if g.holding == 0 {
 		g.heldSince = time.Time{}

@@ -430,9 +430,8 @@ func (s *signals) settle(next time.Time) {
 	if s.activeAt.IsZero() || elapsed < 0 || elapsed > GoneAfter {
 		s.throttles, s.since, s.seen = 0, time.Time{}, 0
 	} else {
-		is := 0.0
-		if s.active != 0 {
-			is = 1
+		is := shared.OneIf[float64](s.active != 0)
+		if is > 0 {
 			s.since = cmp.Or(s.since, s.activeAt)
 			s.seen |= s.active
 		}

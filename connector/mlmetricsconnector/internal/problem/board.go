@@ -439,14 +439,9 @@ func (c causes) of(e *Entry) string {
 	of, _ := mlattr.ProblemNamed(e.Kind)
 	for _, kind := range of.Follows {
 		for _, at := range placesOf(kind, &e.Problem) {
-			var first *Entry
-			for _, cause := range c[at] {
-				if cause.mayCause(e) && (first == nil || inOrder(*cause, *first) < 0) {
-					first = cause
-				}
-			}
-			if first != nil {
-				return first.ID
+			possible := mlattr.Where(slices.Values(c[at]), func(cause *Entry) bool { return cause.mayCause(e) })
+			if len(possible) > 0 {
+				return slices.MinFunc(possible, func(x, y *Entry) int { return inOrder(*x, *y) }).ID
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/shift"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 var (
@@ -74,10 +75,7 @@ type Share struct{ known, all float64 }
 func (s *Share) add(known bool) {
 	// What came long ago fades.
 	const memory = 1 - 1.0/1000
-	s.known, s.all = s.known*memory, s.all*memory+1
-	if known {
-		s.known++
-	}
+	s.known, s.all = s.known*memory+shared.OneIf[float64](known), s.all*memory+1
 }
 
 // Ratio returns the fraction, NaN without requests.
@@ -303,9 +301,7 @@ func (a *Answers) settle(now time.Time) {
 func (a *Answers) novelty() float64 {
 	once := 1
 	for i := range a.names {
-		if n := &a.names[i]; !n.unusual && n.count == 1 {
-			once++
-		}
+		once += shared.OneIf[int](!a.names[i].unusual && a.names[i].count == 1)
 	}
 	return float64(once) / float64(a.all+1)
 }
