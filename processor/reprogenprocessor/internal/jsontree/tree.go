@@ -55,22 +55,26 @@ func (o Object) MarshalJSON() ([]byte, error) { return Encode(o), nil }
 
 // Lookup returns the value of the member with exactly this key.
 func (o Object) Lookup(key string) (any, bool) {
-	for _, m := range o {
-		if m.Key == key {
-			return m.Value, true
-		}
+	if m := o.find(key); m != nil {
+		return m.Value, true
 	}
 	return nil, false
 }
 
 // Set replaces the value of the member with this key, if there is one.
 func (o Object) Set(key string, v any) {
-	for i := range o {
-		if o[i].Key == key {
-			o[i].Value = v
-			return
-		}
+	if m := o.find(key); m != nil {
+		m.Value = v
 	}
+}
+
+func (o Object) find(key string) *Member {
+	return mlattr.Find(o, func(m *Member) bool { return m.Key == key })
+}
+
+// Without returns a copy without the members with these keys.
+func (o Object) Without(keys ...string) Object {
+	return slices.DeleteFunc(slices.Clone(o), func(m Member) bool { return slices.Contains(keys, m.Key) })
 }
 
 // Text returns the member's value if it is a string, and "" otherwise.

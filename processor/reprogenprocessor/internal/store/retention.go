@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
@@ -14,28 +15,20 @@ func (s *Store) Enforce(now time.Time, path func(share.Origin) share.Path) ([]Ar
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	gone := make(map[Artifact]bool)
-	if s.limits.Age > 0 {
-		for _, a := range s.kept {
-			if now.Sub(a.written) > s.limits.Age {
-				gone[a] = true
-			}
+	for _, a := range s.kept {
+		if s.limits.Age > 0 && now.Sub(a.written) > s.limits.Age {
+			gone[a] = true
 		}
 	}
 	s.surplus(gone, int64(s.limits.Artifacts), path, func(Artifact) int64 { return 1 })
 	s.surplus(gone, s.limits.Bytes, path, func(a Artifact) int64 { return a.size })
-	if len(gone) == 0 {
-		return nil, nil
-	}
-	var removed []Artifact
+	is := func(a Artifact) bool { return gone[a] }
+	removed := mlattr.Where(slices.Values(s.kept), is)
+	s.kept = slices.DeleteFunc(s.kept, is)
 	var errs []error
-	all := s.kept
-	s.kept = slices.DeleteFunc(slices.Clone(all), func(a Artifact) bool { return gone[a] })
-	for _, a := range all {
-		if gone[a] {
-			s.bytes.Add(-a.size)
-			removed = append(removed, a)
-			errs = append(errs, s.remove(a))
-		}
+	for _, a := range removed {
+		s.bytes.Add(-a.size)
+		errs = append(errs, s.remove(a))
 	}
 	return removed, errors.Join(errs...)
 }

@@ -215,8 +215,7 @@ func toolsOf(tools jsontree.Array) jsontree.Array {
 			continue
 		}
 		if _, wrapped := tool.Lookup("function"); !wrapped {
-			function := slices.DeleteFunc(slices.Clone(tool), func(m jsontree.Member) bool { return m.Key == "type" })
-			tool = jsontree.Of("type", "function", "function", function)
+			tool = jsontree.Of("type", "function", "function", tool.Without("type"))
 		}
 		out = append(out, tool)
 	}

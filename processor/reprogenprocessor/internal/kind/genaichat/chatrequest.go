@@ -154,8 +154,7 @@ func checkedTool(tool jsontree.Object) (jsontree.Object, failure.Reason) {
 	if tool.Text("type") != "function" || function.Text("name") == "" {
 		return nil, failure.Invalid
 	}
-	out := jsontree.Object{}
-	for _, m := range function {
+	known := slices.DeleteFunc(slices.Clone(function), func(m jsontree.Member) bool {
 		known := false
 		switch m.Key {
 		case "name", "description":
@@ -165,9 +164,7 @@ func checkedTool(tool jsontree.Object) (jsontree.Object, failure.Reason) {
 		case "strict":
 			_, known = m.Value.(bool)
 		}
-		if known {
-			out = append(out, m)
-		}
-	}
-	return jsontree.Of("type", "function", "function", out), ""
+		return !known
+	})
+	return jsontree.Of("type", "function", "function", known), ""
 }

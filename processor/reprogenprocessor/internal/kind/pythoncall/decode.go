@@ -116,12 +116,7 @@ func completed(c *failure.Call, named string) *failure.Call {
 	}
 	out := *c
 	out.Module, out.Function = module, function
-	out.Tree = jsontree.Of("python_module", module, "function", function)
-	for _, m := range c.Tree {
-		if m.Key != "python_module" && m.Key != "function" {
-			out.Tree = append(out.Tree, m)
-		}
-	}
+	out.Tree = append(jsontree.Of("python_module", module, "function", function), c.Tree.Without("python_module", "function")...)
 	out.Weight += 4 * len(named)
 	return &out
 }
