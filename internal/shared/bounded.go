@@ -15,11 +15,17 @@ func AppendBounded[T any](all []T, one T, most, mostAlike int, alike func(T) boo
 			n, first = n+1, i
 		}
 	}
-	switch {
-	case n >= mostAlike:
-		all = slices.Delete(all, first, first+1)
-	case len(all) >= most:
-		all = slices.Delete(all, 0, 1)
+	if n >= mostAlike {
+		return append(slices.Delete(all, first, first+1), one)
+	}
+	return AppendNewest(all, one, most)
+}
+
+// AppendNewest adds one to a list that has the oldest first, of which the newest stay, at most
+// so many.
+func AppendNewest[T any](all []T, one T, most int) []T {
+	if len(all) >= most {
+		all = slices.Delete(all, 0, len(all)-most+1)
 	}
 	return append(all, one)
 }

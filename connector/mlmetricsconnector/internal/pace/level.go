@@ -167,10 +167,7 @@ func (l *levels) add(level float64, usual, steps int, seconds float64) {
 		l.follow(level)
 		return
 	}
-	l.newest = append(l.newest, level)
-	if most := usual + newBlocks; len(l.newest) > most {
-		l.newest = slices.Delete(l.newest, 0, len(l.newest)-most)
-	}
+	l.newest = shared.AppendNewest(l.newest, level, usual+newBlocks)
 	l.find(steps, seconds)
 }
 
@@ -203,11 +200,8 @@ func (l *levels) find(steps int, seconds float64) {
 // follow adds a level while there is a shift, and ends it.
 func (l *levels) follow(level float64) {
 	s := &l.shift
-	s.beyond = append(s.beyond, level-s.at-s.slope*float64(min(s.blocks, usualBlocks)))
+	s.beyond = shared.AppendNewest(s.beyond, level-s.at-s.slope*float64(min(s.blocks, usualBlocks)), keptShift)
 	s.blocks++
-	if len(s.beyond) > keptShift {
-		s.beyond = slices.Delete(s.beyond, 0, len(s.beyond)-keptShift)
-	}
 	switch {
 	case s.lasted >= shiftUsual:
 		l.newest, l.shift = l.newest[:0], shift{}

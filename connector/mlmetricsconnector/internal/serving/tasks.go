@@ -4,11 +4,11 @@ import (
 	"hash/maphash"
 	"math"
 	"math/bits"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/shift"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 // costRule is that of a ticket.
@@ -123,10 +123,7 @@ func (t *Task) ended(now time.Time) bool {
 type Repeats []int
 
 func (r *Repeats) add(count int) {
-	if len(*r) == usualTasks {
-		*r = slices.Delete(*r, 0, 1)
-	}
-	*r = append(*r, count)
+	*r = shared.AppendNewest(*r, count, usualTasks)
 }
 
 // Usual returns the greatest number of repeats. known reports whether there were

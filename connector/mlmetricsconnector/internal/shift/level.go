@@ -268,10 +268,7 @@ func (l *Level) keep(blocks ...block) {
 			*h = hour{number: number}
 		}
 		h.sum, h.blocks = h.sum+b.value, h.blocks+1
-		if len(l.usual) == keptBlocks {
-			l.usual = slices.Delete(l.usual, 0, 1)
-		}
-		l.usual = append(l.usual, b)
+		l.usual = shared.AppendNewest(l.usual, b, keptBlocks)
 	}
 }
 

@@ -211,10 +211,7 @@ func (r *Rank) time(measure string, seconds float64) {
 func (r *Rank) move(c *change, at int64, now time.Time) {
 	p := &r.Pending
 	if !p.Moved.IsZero() {
-		if len(r.apart) == rememberedChanges {
-			r.apart = slices.Delete(r.apart, 0, 1)
-		}
-		r.apart = append(r.apart, min(now.Sub(p.Moved).Seconds(), maxApart))
+		r.apart = shared.AppendNewest(r.apart, min(now.Sub(p.Moved).Seconds(), maxApart), rememberedChanges)
 	}
 	previous, patience := p.At, r.patience()
 	p.Moved, p.Changed = now, true

@@ -16,6 +16,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/gpupoint"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 // The bounds of a State. The least recently read GPU makes room.
@@ -145,10 +146,7 @@ func (g *gpu) add(p *gpupoint.Point, attributes pcommon.Map) {
 	n := len(g.readings)
 	switch at := p.At.AsTime(); {
 	case n == 0 || at.After(g.readings[n-1].at):
-		if n == maxReadings {
-			g.readings = slices.Delete(g.readings, 0, 1)
-		}
-		g.readings = append(g.readings, reading{at: at, used: unknown, limit: unknown, utilization: unknown})
+		g.readings = shared.AppendNewest(g.readings, reading{at: at, used: unknown, limit: unknown, utilization: unknown}, maxReadings)
 		g.weigh()
 	case at.Before(g.readings[n-1].at):
 		return
