@@ -99,9 +99,7 @@ func (s *State) Notices() map[string][]Notice {
 			byKey := Entry(merged, owner.(string), func() map[string]Notice { return make(map[string]Notice) })
 			other := byKey[notice.Key]
 			notice.Count += other.Count
-			if notice.Since.IsZero() || !other.Since.IsZero() && other.Since.Before(notice.Since) {
-				notice.Since = other.Since
-			}
+			notice.Since = Earlier(notice.Since, other.Since)
 			byKey[notice.Key] = notice
 		}
 	}

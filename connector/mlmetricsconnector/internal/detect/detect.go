@@ -96,9 +96,7 @@ func measured(value float64, unit string) problem.Measure {
 
 // hold adds the GPUs of a run, and who holds them.
 func hold(p *problem.Problem, r *runs.Run) {
-	for _, g := range r.GPUs.All[:min(len(r.GPUs.All), problem.MaxHeld)] {
-		p.Held = append(p.Held, g.Key)
-	}
+	p.Held = mlattr.Mapped(r.GPUs.All[:min(len(r.GPUs.All), problem.MaxHeld)], func(g *gpus.State) gpus.Key { return g.Key })
 	if len(r.GPUs.All) > 0 {
 		p.Holder = r.GPUs.All[0].Owner
 		p.Holder.Rank = ""

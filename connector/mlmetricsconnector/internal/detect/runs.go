@@ -150,15 +150,11 @@ func grows(_ *State, r *runs.Run, report func(problem.Problem)) {
 	if r.State != runs.Running || !r.GPUs.Silent.IsZero() {
 		return
 	}
-	var first *gpus.State
-	for _, g := range r.GPUs.All {
-		if g.Grows && (first == nil || g.Memory.Left < first.Memory.Left) {
-			first = g
-		}
-	}
-	if first == nil {
+	growing := mlattr.Where(slices.Values(r.GPUs.All), func(g *gpus.State) bool { return g.Grows })
+	if len(growing) == 0 {
 		return
 	}
+	first := slices.MinFunc(growing, func(a, b *gpus.State) int { return cmp.Compare(a.Memory.Left, b.Memory.Left) })
 	f := &first.Memory
 	p := of(r, mlattr.ProblemMemoryGrowth)
 	p.Onset, p.Rank, p.Host, p.GPU = f.Since, first.Rank, first.Host, first.ID
