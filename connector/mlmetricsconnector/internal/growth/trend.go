@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 const (
@@ -49,12 +51,9 @@ func (t *Trend) Add(at time.Time, value float64) {
 			t.samples = t.samples[:0] // another clock, or another time
 		case since < spacing:
 			return
-		case n == samples:
-			copy(t.samples, t.samples[1:])
-			t.samples = t.samples[:n-1]
 		}
 	}
-	t.samples = append(t.samples, sample{at, value})
+	t.samples = shared.AppendNewest(t.samples, sample{at, value}, samples)
 	t.changed = true
 }
 

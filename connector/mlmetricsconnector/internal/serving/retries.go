@@ -7,6 +7,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/shift"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 const (
@@ -108,11 +109,7 @@ type Rates struct {
 
 func (r *Rates) add(now time.Time, failed bool) {
 	r.advance(now)
-	newest := &r.counts[0]
-	newest.All++
-	if failed {
-		newest.Of++
-	}
+	r.counts[0].Add(shift.Counts{Of: shared.OneIf[int](failed), All: 1})
 }
 
 // advance ends the counts whose time is over.

@@ -122,10 +122,6 @@ func (t *Task) ended(now time.Time) bool {
 // Repeats has how often each of the newest tasks repeated a call.
 type Repeats []int
 
-func (r *Repeats) add(count int) {
-	*r = shared.AppendNewest(*r, count, usualTasks)
-}
-
 // Usual returns the greatest number of repeats. known reports whether there were
 // enough tasks.
 func (r Repeats) Usual() (most int, known bool) {
@@ -138,7 +134,7 @@ func (r Repeats) Usual() (most int, known bool) {
 // end adds a task that has ended to what is known of the service's tasks.
 func (s *Service) end(now time.Time, t *Task) {
 	if !t.looping {
-		s.Repeats.add(t.Most)
+		s.Repeats = shared.AppendNewest(s.Repeats, t.Most, usualTasks)
 	}
 	if t.requests == 0 {
 		return

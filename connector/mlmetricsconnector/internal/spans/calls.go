@@ -301,17 +301,11 @@ func (r *Reader) addMemory(u *unit, kind table.EventKind, bytes pcommon.Value, o
 }
 
 // classOf returns the class of a crash or an alert.
-func classOf(attrs pcommon.Map) (class string) {
-	for key, v := range attrs.All() {
-		switch key {
-		case "type", "alert_type":
-			class = mlattr.ReadWord(v)
-		case "reason":
-			// Elixir prints any term here. Only an atom is a class.
-			if reason := mlattr.ReadWord(v); class == "" && isAtom(reason) {
-				class = reason
-			}
-		}
+func classOf(attrs pcommon.Map) string {
+	class := cmp.Or(wordAt(attrs, "type"), wordAt(attrs, "alert_type"))
+	// Elixir prints any term as the reason. Only an atom is a class.
+	if reason := wordAt(attrs, "reason"); class == "" && isAtom(reason) {
+		return reason
 	}
 	return class
 }
