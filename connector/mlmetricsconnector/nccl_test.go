@@ -233,7 +233,7 @@ func TestAHangThatDumpsExplain(t *testing.T) {
 	assert.EqualValues(t, 3, rank.Int())
 
 	// NCCL's own word of a dead rank is graver.
-	w = hungFor(t, 6, func(w *world, minute int) []plog.Logs {
+	w = hungFor(t, 6, func(w *world, _ int) []plog.Logs {
 		w.metrics(t, ncclAnswer("run-a", w.clock, affected{1, "dead"}))
 		return dumpsOf("run-a", 4, w.clock, 3)
 	})

@@ -15,10 +15,13 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
+// Event is the name of the log records of dumps.
+const Event = "pytorch.flight_recorder.dump"
+
+// GroupsKey is their attribute with the process groups.
+const GroupsKey = "pytorch.process_groups"
+
 const (
-	// Event is the name of the log records of dumps, and GroupsKey the attribute with the groups.
-	Event     = "pytorch.flight_recorder.dump"
-	GroupsKey = "pytorch.process_groups"
 	// maxRecorded is the number of groups that a log record has, and maxItem the length of one of
 	// its texts in bytes, which stays where texts are withheld.
 	maxRecorded, maxItem = 64, 255

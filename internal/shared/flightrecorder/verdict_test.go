@@ -209,7 +209,7 @@ func TestLargeRecords(t *testing.T) {
 	for i := range maxGroups {
 		call := &Entry{Number: math.MaxInt64, Operation: strings.Repeat("a", maxText), Shape: strings.Repeat("1", maxText), Frame: strings.Repeat("ä", maxText/2)}
 		d.Groups = append(d.Groups, Group{
-			Name: strings.Repeat("g", maxText) + fmt.Sprint(i), Description: strings.Repeat("d", maxText), Ranks: strings.Repeat("9", maxList), Newest: call,
+			Name: strings.Repeat("g", maxText) + strconv.Itoa(i), Description: strings.Repeat("d", maxText), Ranks: strings.Repeat("9", maxList), Newest: call,
 		})
 	}
 	d.Groups[maxGroups-1].Waits = d.Groups[0].Newest
