@@ -148,8 +148,12 @@ func TestManyStepsAreDecidedAtOnce(t *testing.T) {
 		assert.Equal(t, int64(steps), b.sampler.Counts().Units[sample.Step][sample.Dropped])
 		return took
 	}
-	few := decide(10_000)
-	assert.Less(t, decide(160_000), 100*few)
+	for range 3 { // a machine that does something else for a while lengthens one of them
+		if few := decide(10_000); decide(160_000) < 100*few {
+			return
+		}
+	}
+	t.Error("the time of a decision grows with the square of the steps")
 }
 
 // Two collectors that each see other ranks of a run keep the same steps, if the steps are
