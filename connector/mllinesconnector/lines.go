@@ -3,6 +3,7 @@ package mllinesconnector
 import (
 	"context"
 	"errors"
+	"maps"
 	"path"
 	"strings"
 	"sync"
@@ -235,7 +236,7 @@ func (l *lines) readKill(record plog.LogRecord, text string, at, now time.Time) 
 		return
 	}
 	for _, s := range l.programs.streams {
-		if s.origin.Has(kill.Group, kill.PID) && s.trains() {
+		if s.origin.Has(kill.Group, kill.PID) && len(mlattr.Where(maps.Values(s.processes), (*process).Trains)) > 0 {
 			s.only.failures.Killed(kill.Message)
 			s.only.failed, s.only.heard = at, now
 			l.waiting[s.only] = struct{}{}

@@ -1,7 +1,6 @@
 package mllinesconnector
 
 import (
-	"maps"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -52,11 +51,6 @@ func (s *stream) end() (end time.Time) {
 		end = shared.Later(end, p.End)
 	}
 	return end
-}
-
-// trains reports whether any of the processes was seen to train.
-func (s *stream) trains() bool {
-	return len(mlattr.Where(maps.Values(s.processes), func(p *process) bool { return p.Trains() })) > 0
 }
 
 // process is a process that prints.

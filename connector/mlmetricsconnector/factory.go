@@ -26,8 +26,8 @@ func NewFactory() connector.Factory {
 		connector.WithMetricsToMetrics(func(_ context.Context, set connector.Settings, cfg component.Config, _ consumer.Metrics) (connector.Metrics, error) {
 			return &watcher{member: newMember(set, cfg.(*Config), registry), now: time.Now}, nil
 		}, metadata.MetricsToMetricsStability),
-		connector.WithLogsToLogs(func(_ context.Context, set connector.Settings, cfg component.Config, _ consumer.Logs) (connector.Logs, error) {
+		connector.WithLogsToMetrics(func(_ context.Context, set connector.Settings, cfg component.Config, _ consumer.Metrics) (connector.Logs, error) {
 			return &watcher{member: newMember(set, cfg.(*Config), registry), now: time.Now}, nil
-		}, metadata.LogsToLogsStability),
+		}, metadata.LogsToMetricsStability),
 	)
 }

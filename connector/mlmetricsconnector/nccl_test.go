@@ -219,7 +219,7 @@ func hungFor(t *testing.T, minutes int, logs func(w *world, minute int) []plog.L
 
 // A hang names the rank that the dumps of all hosts name together. On neither host is it known.
 func TestAHangThatDumpsExplain(t *testing.T) {
-	const sentence = "Flight Recorder: ranks 0, 1, 2 wait in all_reduce #17 of the group default_pg (train.py:88 in step) for rank 3, which has not called it; Flight Recorder: rank 3 was last in broadcast #16  (data.py:7 in load)"
+	const sentence = "Flight Recorder: ranks 0, 1, 2 wait in all_reduce #17 of the group default_pg (train.py:88 in step) for rank 3, which has not called it; Flight Recorder: rank 3 was last in broadcast #16 (data.py:7 in load)"
 	w := hungFor(t, 6, func(w *world, minute int) []plog.Logs {
 		if minute != 1 {
 			return nil
@@ -260,6 +260,55 @@ func TestDumpsAfterTheProblem(t *testing.T) {
 	assert.Contains(t, evidence[len(evidence)-1], "for rank 3, which has not called it")
 }
 
+// Dumps of a healthy moment make no pause a hang, and what they name is not blamed.
+func TestDumpsBeforeAPause(t *testing.T) {
+	w := newWorld(t, 4)
+	w.step(t, 20)
+	for _, ld := range dumpsOf("run-a", 4, w.clock, 3) {
+		w.reads(t, ld)
+	}
+	w.step(t, 2)
+	w.gpu = func(_ int, g *gpuMetrics) { g.utilization, g.power = 0, 90 }
+	w.wait(t, 20*time.Minute)
+	assert.Empty(t, w.found())
+	w.wait(t, 10*time.Minute)
+	all := w.found()["looks_hung"]
+	require.Len(t, all, 1)
+	found := all[0]
+	assert.NotContains(t, texts(found, "ml.problem.evidence"), "Flight Recorder")
+	assert.NotContains(t, textOf(t, found, "ml.problem.next"), "the others wait for it")
+}
+
+// A rank that is missing hours later has nothing to do with dumps of before.
+func TestDumpsLongBeforeARankIsMissing(t *testing.T) {
+	for name, dumps := range map[string]func(w *world){
+		"before": func(w *world) { w.step(t, 500) },
+		"since":  func(*world) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 4)
+			w.step(t, 20)
+			w.gpu = func(rank int, g *gpuMetrics) { g.memory = int64(3 - rank) }
+			if name == "since" {
+				w.mute[3] = true
+				w.step(t, 5)
+			}
+			for _, ld := range dumpsOf("run-a", 4, w.clock, 3) {
+				w.reads(t, ld)
+			}
+			dumps(w)
+			w.mute[3] = true
+			w.step(t, 60)
+			evidence := texts(w.only(t, "rank_missing"), "ml.problem.evidence")
+			if name == "since" {
+				assert.Contains(t, evidence, "Flight Recorder: ranks 0, 1, 2 wait in all_reduce #17")
+			} else {
+				assert.NotContains(t, evidence, "Flight Recorder")
+			}
+		})
+	}
+}
+
 // Where none is missing, the dumps name no rank, and say so.
 func TestDumpsThatNameNoRank(t *testing.T) {
 	found := hungFor(t, 6, func(w *world, _ int) []plog.Logs { return dumpsOf("run-a", 4, w.clock) }).only(t, "looks_hung")
@@ -294,6 +343,9 @@ func TestWhatDumpsDoNotExplain(t *testing.T) {
 		},
 		"no groups": func(w *world, _ int) []plog.Logs {
 			return change(dumpsOf("run-a", 4, w.clock, 3), func(r plog.LogRecord) { r.Attributes().Remove("pytorch.process_groups") })
+		},
+		"no groups of it": func(w *world, _ int) []plog.Logs {
+			return change(dumpsOf("run-a", 4, w.clock, 3), func(r plog.LogRecord) { r.Attributes().PutEmptySlice("pytorch.process_groups") })
 		},
 		"no list": func(w *world, _ int) []plog.Logs {
 			return change(dumpsOf("run-a", 4, w.clock, 3), func(r plog.LogRecord) { r.Attributes().PutStr("pytorch.process_groups", "0||0-3:1") })

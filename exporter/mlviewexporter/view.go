@@ -142,6 +142,9 @@ func (v *view) Shutdown(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*shutdownTimeout)
 	defer cancel()
+	over, end := context.WithCancel(ctx)
+	end()
+	_, _ = v.writing.Stop(over), v.reading.Stop(over) // both end, and are waited for below
 	late := shared.Await(ctx, func() {
 		_ = v.writing.Stop(context.Background())
 		_ = v.reading.Stop(context.Background())

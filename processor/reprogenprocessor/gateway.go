@@ -60,7 +60,7 @@ func (g *gateway) ask(ctx context.Context) {
 	g.tag, g.known = tag, make(map[string]bool)
 	for i := range hangs {
 		if said, ok := hangs[i].Verdict(); ok {
-			g.conclude(said)
+			g.conclude(g.elsewhere, said)
 		}
 		if g.known[hangs[i].ID] = true; was[hangs[i].ID] {
 			continue

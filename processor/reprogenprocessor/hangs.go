@@ -57,14 +57,17 @@ type hangs struct {
 	mu       sync.Mutex
 	lines    []string                                 // of log records, the newest last
 	verdicts *simplelru.LRU[string, evidence.Verdict] // by run
+	// elsewhere has what a gateway says, which knows the dumps of all hosts.
+	elsewhere *simplelru.LRU[string, evidence.Verdict]
 }
 
 func newHangs(cfg *EvidenceConfig, gpus *gpustate.State, w *writer) *hangs {
 	gathered, _ := simplelru.NewLRU[string, time.Time](maxGathered, nil) // fails for a size of 0
 	verdicts, _ := simplelru.NewLRU[string, evidence.Verdict](maxHangs, nil)
+	elsewhere, _ := simplelru.NewLRU[string, evidence.Verdict](maxGathered, nil)
 	return &hangs{
 		gatherer: evidence.New(cfg.RootPath, cfg.FlightRecorder), gpus: gpus, writer: w, waiting: make(chan evidence.Hang, maxHangs),
-		gathered: gathered, verdicts: verdicts,
+		gathered: gathered, verdicts: verdicts, elsewhere: elsewhere,
 	}
 }
 
@@ -76,7 +79,7 @@ func (h *hangs) observe(ctx context.Context, ld plog.Logs) {
 		for _, sl := range rl.ScopeLogs().All() {
 			for _, record := range sl.LogRecords().All() {
 				if own && record.EventName() == evidence.WaitEvent {
-					h.conclude(evidence.VerdictOf(record))
+					h.conclude(h.verdicts, evidence.VerdictOf(record))
 				} else if own {
 					h.await(ctx, rl.Resource().Attributes(), record)
 				}
@@ -101,14 +104,13 @@ func (h *hangs) await(ctx context.Context, resource pcommon.Map, record plog.Log
 	}
 }
 
-// conclude remembers which ranks wait for which. Of what is said of one moment, the first has the
-// most evidence. A gateway knows more than this host, for as long as the evidence is open.
-func (h *hangs) conclude(said evidence.Verdict) {
+// conclude remembers which ranks wait for which, here or elsewhere. Of what is said of one moment,
+// the first has the most evidence.
+func (h *hangs) conclude(to *simplelru.LRU[string, evidence.Verdict], said evidence.Verdict) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	last, _ := h.verdicts.Get(said.Run)
-	if knowsMore := last.Elsewhere && !said.Elsewhere && said.At.Sub(last.At) < addsFor; !knowsMore && said.At.After(last.At) {
-		h.verdicts.Add(said.Run, said)
+	if last, _ := to.Get(said.Run); said.At.After(last.At) {
+		to.Add(said.Run, said)
 	}
 }
 
@@ -117,6 +119,9 @@ func (h *hangs) conclude(said evidence.Verdict) {
 func (h *hangs) verdictOf(hang *evidence.Hang) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if said, ok := h.elsewhere.Get(hang.Run); ok && !said.At.Before(hang.Onset) {
+		return said.Text
+	}
 	said, ok := h.verdicts.Get(hang.Run)
 	if !ok && !slices.ContainsFunc(h.open, func(b *evidence.Bundle) bool { return b.Run != hang.Run }) {
 		said, _ = h.verdicts.Get("")

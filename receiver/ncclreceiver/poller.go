@@ -98,7 +98,9 @@ func newPoller(cfg *Config, set receiver.Settings) (*poller, error) {
 	}
 	host := workload.HostName(cfg.RootPath)
 	p.metrics = &metricsOutlet{builder: metadata.NewMetricsBuilder(cfg.MetricsBuilderConfig, set), report: report, host: host}
-	p.logs = &logsOutlet{builder: metadata.NewLogsBuilder(cfg.LogsBuilderConfig, set), report: report, host: host, lost: p.lostRecords, pending: plog.NewLogs()}
+	p.logs = &logsOutlet{builder: metadata.NewLogsBuilder(cfg.LogsBuilderConfig, set), report: report, host: host, lost: func(n int) {
+		telemetry.ReceiverNcclDroppedRecords.Add(context.Background(), int64(n), metric.WithAttributes(p.self))
+	}, pending: plog.NewLogs()}
 	return p, nil
 }
 
@@ -130,50 +132,62 @@ func (p *poller) compare(dumps []dump.Dump, addresses map[netip.Addr]bool, now t
 	if len(dumps) == 0 {
 		return
 	}
-	jobs, ranks := make(map[string]string), p.runsOfRanks()
+	jobs, ranks := make(map[string]string), p.runsOfRanks(dumps)
 	for _, found := range dumps {
-		run := cmp.Or(p.runOf(found.Rank, addresses, now), ranks[found.Rank])
-		var groups []any
-		if read, err := p.read(&found); err != nil {
-			p.settings.Logger.Warn("A Flight Recorder dump is not compared", zap.String("path", found.Path), zap.Error(err))
-		} else if groups = read.Record(); p.jobs.Add(found.Job, read, found.Written) {
-			jobs[found.Job] = cmp.Or(run, jobs[found.Job])
-		}
-		p.logs.dump(&found, run, groups, now)
+		run := cmp.Or(p.runOf(found.Rank, addresses, now), ranks[jobRank{found.Job, found.Rank}])
+		jobs[found.Job] = cmp.Or(run, jobs[found.Job])
+		p.logs.dump(&found, run, p.read(&found), now)
 	}
-	for _, name := range slices.Sorted(maps.Keys(jobs)) {
-		for _, v := range p.jobs.Conclude(name) {
-			p.logs.wait(&v, jobs[name], now)
+	p.jobs.Settle(func(name string, verdicts []flightrecorder.Verdict, _ time.Time) {
+		for i := range verdicts {
+			p.logs.wait(&verdicts[i], jobs[name], now)
 		}
-	}
+	})
 }
 
-func (p *poller) read(found *dump.Dump) (*flightrecorder.Dump, error) {
+// read reads a dump to be compared, and returns what its log record has of it, nothing if it cannot
+// be compared.
+func (p *poller) read(found *dump.Dump) []any {
 	if found.Rank < 0 {
-		return nil, errors.New("its name ends with no rank")
+		return nil
 	}
+	var read *flightrecorder.Dump
 	data, err := p.dumps.Read(found)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		read, err = flightrecorder.Read(data, found.Rank)
 	}
-	return flightrecorder.Read(data, found.Rank)
+	if err == nil && !p.jobs.Add(found.Job, read, found.Written) {
+		err = errors.New("too many others are")
+	}
+	if err != nil {
+		p.settings.Logger.Warn("A Flight Recorder dump is not compared", zap.String("path", found.Path), zap.Error(err))
+		return nil
+	}
+	return read.Record()
 }
 
-// runsOfRanks returns the runs of the ranks of this host, by their launchers' variables, "" for a
-// rank of several runs.
-func (p *poller) runsOfRanks() map[int64]string {
-	runs := make(map[int64]string)
+// jobRank is a rank of the dumps of one name.
+type jobRank struct {
+	job  string
+	rank int64
+}
+
+// runsOfRanks returns the runs of dumps by the processes of this host with their ranks, as their
+// launchers' variables say, that had begun before. Dumps of one name are of one run, or of none that
+// is known.
+func (p *poller) runsOfRanks(dumps []dump.Dump) map[jobRank]string {
+	runs, ofJob := make(map[jobRank]string), make(map[string]map[string]bool)
 	for _, pid := range p.processes.IDs(maxProcesses) {
 		of, alive := p.processes.Describe(pid)
-		if !alive || !of.RankGlobal.Known || of.RunID == "" {
-			continue
+		for i := range dumps {
+			found := &dumps[i]
+			if alive && of.RankGlobal.Known && of.RankGlobal.Value == found.Rank && of.Start.Before(found.Written) {
+				runs[jobRank{found.Job, found.Rank}] = of.RunID
+				shared.Entry(ofJob, found.Job, func() map[string]bool { return make(map[string]bool) })[of.RunID] = true
+			}
 		}
-		run := of.RunID
-		if other, known := runs[of.RankGlobal.Value]; known && other != run {
-			run = ""
-		}
-		runs[of.RankGlobal.Value] = run
 	}
+	maps.DeleteFunc(runs, func(of jobRank, _ string) bool { return len(ofJob[of.job]) > 1 })
 	return runs
 }
 
@@ -262,10 +276,6 @@ func (p *poller) dropCommunicators(n int) {
 	if n > 0 {
 		p.telemetry.ReceiverNcclDroppedCommunicators.Add(context.Background(), int64(n), metric.WithAttributes(p.self))
 	}
-}
-
-func (p *poller) lostRecords(n int) {
-	p.telemetry.ReceiverNcclDroppedRecords.Add(context.Background(), int64(n), metric.WithAttributes(p.self))
 }
 
 // ownAddresses returns the addresses of this host's interfaces.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -279,31 +280,42 @@ func TestAFlightRecorderDump(t *testing.T) {
 	assert.False(t, known, "rank 3 of this job runs on another host")
 }
 
-// Where NCCL does not answer, a dump has the run of the processes with its rank, unless they are of
-// several.
+// Where NCCL does not answer, a dump has the run of the process with its rank, if that had begun
+// before and all dumps of the name lead to one run.
 func TestTheRunOfADumpByItsProcess(t *testing.T) {
-	r := newRig(t, func(*rastest.Conn) {})
-	r.process(t, 300, "RANK=0", "WORLD_SIZE=4", "TORCHELASTIC_RUN_ID=run-a")
-	r.process(t, 301, "RANK=1", "WORLD_SIZE=4", "TORCHELASTIC_RUN_ID=run-a")
-	r.process(t, 302, "RANK=1", "WORLD_SIZE=2", "TORCHELASTIC_RUN_ID=run-a", "UNRELATED=yes")
-	r.process(t, 303, "RANK=2", "WORLD_SIZE=4", "TORCHELASTIC_RUN_ID=run-a")
-	r.process(t, 304, "RANK=2", "WORLD_SIZE=4", "TORCHELASTIC_RUN_ID=run-b")
-	r.process(t, 305, "RANK=2", "WORLD_SIZE=4", "TORCHELASTIC_RUN_ID=run-a")
-	r.process(t, 306, "RANK=3")
-	r.polls(t, 1)
-	for rank := range 5 {
-		name := fmt.Sprintf("tmp/nccl_trace_rank_%d", rank)
-		writeFile(t, r.cfg, name, "\x80\x04pickle")
-		at := time.Now().Add(time.Hour)
-		require.NoError(t, os.Chtimes(filepath.Join(r.cfg.RootPath, name), at, at))
+	for name, tt := range map[string]struct {
+		more []string
+		want []any
+	}{
+		"one run":              {nil, []any{"run-a", "run-a", nil}},
+		"its launcher, too":    {[]string{"RANK=1", "WORLD_SIZE=4", "TORCHELASTIC_RUN_ID=run-a"}, []any{"run-a", "run-a", nil}},
+		"a run without a dump": {[]string{"RANK=7", "WORLD_SIZE=8", "TORCHELASTIC_RUN_ID=run-b"}, []any{"run-a", "run-a", nil}},
+		"two runs":             {[]string{"RANK=2", "WORLD_SIZE=4", "TORCHELASTIC_RUN_ID=run-b"}, []any{nil, nil, nil}},
+		"an unknown run":       {[]string{"RANK=1", "WORLD_SIZE=4"}, []any{nil, nil, nil}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, func(*rastest.Conn) {})
+			r.process(t, 300, "RANK=0", "WORLD_SIZE=4", "TORCHELASTIC_RUN_ID=run-a")
+			r.process(t, 301, "RANK=1", "WORLD_SIZE=4", "TORCHELASTIC_RUN_ID=run-a")
+			r.process(t, 302, "RANK=1", "WORLD_SIZE=4", "TORCHELASTIC_RUN_ID=run-c")
+			writeFile(t, r.cfg, "proc/302/stat", fmt.Sprintf("302 (python) S%s 99999999999 1\n", strings.Repeat(" 1", 18)))
+			r.process(t, 303, tt.more...)
+			r.polls(t, 1)
+			for rank := range 3 {
+				name := fmt.Sprintf("tmp/nccl_trace_rank_%d", rank)
+				writeFile(t, r.cfg, name, "\x80\x04pickle")
+				at := time.Now().Add(time.Hour)
+				require.NoError(t, os.Chtimes(filepath.Join(r.cfg.RootPath, name), at, at))
+			}
+			r.polls(t, 2)
+			require.Len(t, r.sentL.AllLogs(), 1)
+			var runs []any
+			for _, rl := range r.sentL.AllLogs()[0].ResourceLogs().All() {
+				runs = append(runs, rl.ScopeLogs().At(0).LogRecords().At(0).Attributes().AsRaw()["ml.run.id"])
+			}
+			assert.Equal(t, tt.want, runs)
+		})
 	}
-	r.polls(t, 2)
-	require.Len(t, r.sentL.AllLogs(), 1)
-	var runs []any
-	for _, rl := range r.sentL.AllLogs()[0].ResourceLogs().All() {
-		runs = append(runs, rl.ScopeLogs().At(0).LogRecords().At(0).Attributes().AsRaw()["ml.run.id"])
-	}
-	assert.Equal(t, []any{"run-a", "run-a", nil, nil, nil}, runs)
 }
 
 // What the dumps of a job say together is said once more of them have appeared: here those
@@ -322,7 +334,7 @@ func TestDumpsOfAJobAreCompared(t *testing.T) {
 	r.polls(t, 2)
 	said := r.said()
 	require.Len(t, said, 5)
-	assert.Equal(t, "Ranks 0, 1, 3 wait in all_gather #8 of the group default_pg (record.py:37 in train_step) for rank 2, which has not called it. Rank 2 was last in all_reduce #7 [[16]] [Float] (record.py:35 in train_step).", said[4])
+	assert.Equal(t, "Ranks 0, 1, 3 wait in all_gather #8 of the group default_pg (record.py:37 in train_step) for rank 2, which has not called it. Rank 2 was last in all_reduce #7 (record.py:35 in train_step).", said[4])
 	all := r.sentL.AllLogs()[0].ResourceLogs()
 	waits := "8|all_gather|[[16]]~[Float]|record.py:37~in~train_step"
 	assert.Equal(t, []any{"0|default_pg|0-3:1", waits, waits}, all.At(0).ScopeLogs().At(0).LogRecords().At(0).Attributes().AsRaw()["pytorch.process_groups"])

@@ -20,7 +20,7 @@ func (r *Reader) recognise(attrs pcommon.Map) System {
 	var found System
 	// Erlang's resource may have the name under service_name and an
 	// unknown_service under service.name.
-	services := [...]string{stringAttr(attrs, mlattr.ServiceName), stringAttr(attrs, "service_name")}
+	services := [...]string{mlattr.FirstText(attrs, mlattr.ServiceName), mlattr.FirstText(attrs, "service_name")}
 	for i := range r.tables {
 		t := &r.tables[i]
 		for _, known := range t.Services {
@@ -36,14 +36,6 @@ func (r *Reader) recognise(attrs pcommon.Map) System {
 		}
 	}
 	return found
-}
-
-func stringAttr(attrs pcommon.Map, key string) string {
-	v, ok := attrs.Get(key)
-	if !ok || v.Type() != pcommon.ValueTypeStr {
-		return ""
-	}
-	return v.Str()
 }
 
 func hasAll(attrs pcommon.Map, keys []string) bool {

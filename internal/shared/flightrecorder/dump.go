@@ -176,7 +176,7 @@ func readRanks(config dict, name string) string {
 		group, _ = config[""].(dict)
 	}
 	text, _ := group["ranks"].(string)
-	return writeRanks(parseRanks(strings.Trim(text, "[]")))
+	return writeRanks(parseRanks(strings.Trim(text, "[]")), maxOwnList)
 }
 
 // shape writes nested lists of numbers and texts.

@@ -24,14 +24,16 @@ const GroupsKey = "pytorch.process_groups"
 const (
 	// maxRecorded is the number of groups that a log record has, and maxItem the length of one of
 	// its texts in bytes, which stays where texts are withheld.
-	maxRecorded, maxItem = 64, 255
+	maxRecorded, maxItem = 128, 255
 	// maxName, maxShape, maxFrame and maxList are the lengths of their parts.
 	maxName, maxShape, maxFrame, maxList = 50, 80, 100, 120
+	// maxOwnList is maxList in a dump that was read here.
+	maxOwnList = 4096
 )
 
 // Record writes what a log record has of a dump: three texts for each group, with its name,
 // description and ranks, the collective that the rank waits in, and the newest that it called. Of more
-// groups than 64, those in which it waits come first.
+// groups than 128, those in which it waits come first.
 func (d *Dump) Record() (items []any) {
 	groups := slices.Clone(d.Groups)
 	slices.SortStableFunc(groups, func(a, b Group) int { return cmp.Compare(b.Waits.open(), a.Waits.open()) })
@@ -39,7 +41,7 @@ func (d *Dump) Record() (items []any) {
 		g := &groups[i]
 		list := g.Ranks
 		if len(list) > maxList {
-			list = ""
+			list = writeRanks(parseRanks(list), maxList)
 		}
 		items = append(items, join(short(g.Name, maxName), short(g.Description, maxName), list), g.Waits.record(), g.Newest.record())
 	}
@@ -51,12 +53,11 @@ func (d *Dump) Record() (items []any) {
 func FromRecord(items pcommon.Slice, rank int64) *Dump {
 	d := &Dump{Rank: rank}
 	for i := 0; i+2 < min(items.Len(), 3*maxRecorded); i += 3 {
-		of, size := split(items.At(i).Str(), 3)
-		waits, known := readEntry(items.At(i + 1).Str())
-		newest, latest := readEntry(items.At(i + 2).Str())
+		of := split(items.At(i), 3)
+		waits, known := readEntry(items.At(i + 1))
+		newest, latest := readEntry(items.At(i + 2))
 		if of != nil && known && latest {
 			d.Groups = append(d.Groups, Group{Name: of[0], Description: of[1], Ranks: of[2], Waits: waits, Newest: newest})
-			d.size += size + len(items.At(i+1).Str()) + len(items.At(i+2).Str())
 		}
 	}
 	return d
@@ -77,11 +78,11 @@ func (e *Entry) record() string {
 	return join(strconv.FormatInt(e.Number, 10), short(e.Operation, maxName), short(e.Shape, maxShape), short(e.Frame, maxFrame))
 }
 
-func readEntry(text string) (e *Entry, ok bool) {
-	if text == "" {
+func readEntry(item pcommon.Value) (e *Entry, ok bool) {
+	if item.Type() == pcommon.ValueTypeStr && item.Str() == "" {
 		return nil, true
 	}
-	of, _ := split(text, 4)
+	of := split(item, 4)
 	if of == nil {
 		return nil, false
 	}
@@ -115,16 +116,20 @@ func join(parts ...string) string {
 }
 
 // split returns the parts of what join has written, nil of anything else.
-func split(text string, n int) (parts []string, size int) {
-	parts = strings.Split(strings.ReplaceAll(cut(text), "~", " "), "|")
-	if len(parts) != n || len(text) > maxItem {
-		return nil, 0
+func split(item pcommon.Value, n int) []string {
+	parts := strings.Split(strings.ReplaceAll(cut(item.Str()), "~", " "), "|")
+	if len(parts) != n || len(item.Str()) > maxItem {
+		return nil
 	}
-	return parts, len(text)
+	return parts
 }
 
-// writeRanks writes ranks in order. Those of a dimension of parallelism are apart by a step.
-func writeRanks(ranks []int64) string {
+// numberOnly begins what is written of ranks that are too many to list: their number.
+const numberOnly = "n"
+
+// writeRanks writes ranks in order, in at most so many bytes. Those of a dimension of parallelism
+// are apart by a step.
+func writeRanks(ranks []int64, most int) string {
 	if n := len(ranks); n > 2 {
 		step, regular := ranks[1]-ranks[0], true
 		for i := range n - 1 {
@@ -134,7 +139,11 @@ func writeRanks(ranks []int64) string {
 			return fmt.Sprintf("%d-%d:%d", ranks[0], ranks[n-1], step)
 		}
 	}
-	return strings.Join(mlattr.Mapped(ranks, func(rank int64) string { return strconv.FormatInt(rank, 10) }), ",")
+	list := strings.Join(mlattr.Mapped(ranks, func(rank int64) string { return strconv.FormatInt(rank, 10) }), ",")
+	if len(list) > most {
+		return numberOnly + strconv.Itoa(len(ranks))
+	}
+	return list
 }
 
 // parseRanks reads what writeRanks has written, and lists such as "0, 1, 2". It returns none if
@@ -142,11 +151,11 @@ func writeRanks(ranks []int64) string {
 func parseRanks(text string) (ranks []int64) {
 	var first, last, step int64
 	if n, _ := fmt.Sscanf(text, "%d-%d:%d", &first, &last, &step); n == 3 {
-		if first < 0 || last > math.MaxInt32 || step < 1 || (last-first)/step >= maxRanks {
+		if first < 0 || last < first || last > math.MaxInt32 || step < 1 || (last-first)/step >= maxRanks {
 			return nil
 		}
-		for rank := first; rank <= last; rank += step {
-			ranks = append(ranks, rank)
+		for i := range (last-first)/step + 1 {
+			ranks = append(ranks, first+i*step)
 		}
 		return ranks
 	}

@@ -43,10 +43,10 @@ func recorded(t testing.TB, version, name string) (dumps []*Dump) {
 // did.
 func TestRecorded(t *testing.T) {
 	const (
-		skip  = "Ranks 0, 1, 3 wait in all_gather #8 of the group default_pg (record.py in train_step) for rank 2, which calls something else. Rank 2 was last in barrier #8 [] [] (record.py in train_step)."
-		order = "Ranks 0, 1, 3 wait in all_gather #8 of the group default_pg (record.py in train_step) for rank 2, which calls something else. Rank 2 was last in broadcast #8 [[16]] [Float] (record.py in train_step)."
+		skip  = "Ranks 0, 1, 3 wait in all_gather #8 of the group default_pg (record.py in train_step) for rank 2, which calls something else. Rank 2 was last in barrier #8 (record.py in train_step)."
+		order = "Ranks 0, 1, 3 wait in all_gather #8 of the group default_pg (record.py in train_step) for rank 2, which calls something else. Rank 2 was last in broadcast #8 (record.py in train_step)."
 		dies  = "Rank 0 waits in all_gather #8 of the group default_pg (record.py in train_step); of rank 2 there is no dump."
-		data  = "Ranks 0, 1, 3 wait in all_gather #8 of the group default_pg (record.py in train_step) for rank 2, which has not called it. Rank 2 was last in all_reduce #7 [[16]] [Float] (record.py in train_step)."
+		data  = "Ranks 0, 1, 3 wait in all_gather #8 of the group default_pg (record.py in train_step) for rank 2, which has not called it. Rank 2 was last in all_reduce #7 (record.py in train_step)."
 	)
 	lines := regexp.MustCompile(`:\d+`) // record.py has changed
 	for version, wanted := range map[string]map[string]string{
@@ -140,6 +140,65 @@ func TestConclude(t *testing.T) {
 	assert.Empty(t, Conclude(nil))
 }
 
+// in puts a group of ranks into a dump that has others.
+func in(d *Dump, name, ranks string, waits bool) {
+	g := Group{Name: name, Ranks: ranks, Newest: &Entry{Number: 4, Operation: "reduce"}}
+	if waits {
+		g.Waits = &Entry{Number: 5, Operation: "broadcast"}
+		g.Newest = g.Waits
+	}
+	d.Groups = append(d.Groups, g)
+}
+
+// A rank that waits in another group is not the one that the others wait for.
+func TestWhoWaitsItself(t *testing.T) {
+	dumps := []*Dump{group(0, 7, "barrier"), group(1, 7), group(2, 7), group(3, 7)}
+	in(dumps[1], "1", "1-3:1", true)
+	in(dumps[2], "1", "1-3:1", true)
+	in(dumps[3], "1", "1-3:1", false)
+	verdicts := Conclude(dumps)
+	require.Len(t, verdicts, 2)
+	assert.Equal(t, "Rank 0 waits in barrier #8 of the group 0 for ranks 1, 2, 3, which have not called it. Rank 3 was last in all_reduce #7.", verdicts[0].Sentence())
+	assert.EqualValues(t, 3, verdicts[1].Awaited)
+
+	// Each waits for the other: which was wrong, nobody knows.
+	dumps = []*Dump{group(0, 7, "barrier"), group(1, 7)}
+	in(dumps[0], "1", "0,1", false)
+	in(dumps[1], "1", "0,1", true)
+	verdicts = Conclude(dumps)
+	require.Len(t, verdicts, 2)
+	assert.EqualValues(t, -1, verdicts[0].Awaited)
+	assert.Equal(t, "Rank 0 waits in barrier #8 of the group 0 for rank 1, which has not called it.", verdicts[0].Sentence())
+}
+
+// What is not known of a group is not said of it.
+func TestHalfKnownGroups(t *testing.T) {
+	of := func(ranks string, others ...*Dump) string {
+		d := group(0, 3, "a")
+		d.Groups[0].Ranks, d.Groups[0].Description = ranks, "TENSOR PARALLEL"
+		return Conclude(append(others, d))[0].Sentence()
+	}
+	const waits = "Rank 0 waits in a #4 of the group TENSOR_PARALLEL"
+	assert.Equal(t, waits+"; which other ranks the group has is not known.", of(""))
+	assert.Equal(t, waits+"; of 63 ranks there is no dump.", of("n64"))
+	assert.Equal(t, waits+", and none is missing: the operation itself does not end.", of("n1"))
+	assert.Equal(t, waits+"; the dumps of rank 1 have no collective of the group.", of("0-2:1", &Dump{Rank: 1}))
+	assert.Equal(t, waits+"; of rank 1 there is no dump.", of("0,1"))
+}
+
+// Ranks have other sizes in some operations, and are named with theirs in the others.
+func TestOtherSizes(t *testing.T) {
+	for operation, want := range map[string]string{
+		"alltoall_base": "Ranks 0, 1, 2, 3 wait in alltoall_base #4 of the group 0, and none is missing: the operation itself does not end.",
+		"all_reduce": "Ranks 0, 2, 3 wait in all_reduce #4 of the group 0 for rank 1, which calls something else. " +
+			"Rank 1 was last in all_reduce #4 with [8] instead of [16].",
+	} {
+		verdicts := Conclude([]*Dump{group(0, 3, operation+" [16]"), group(1, 3, operation+" [8]"), group(2, 3, operation+" [16]"), group(3, 3, operation+" [16]")})
+		require.Len(t, verdicts, 1)
+		assert.Equal(t, want, verdicts[0].Sentence())
+	}
+}
+
 // Groups of one name are told apart by their ranks, and come in the order of their numbers.
 func TestGroupsOfOneName(t *testing.T) {
 	var dumps []*Dump
@@ -173,11 +232,11 @@ func TestReadRanks(t *testing.T) {
 	} {
 		read := readRanks(dict{"0": dict{"ranks": text}}, "0")
 		assert.Equal(t, want, read, text)
-		assert.Equal(t, want, writeRanks(parseRanks(read)))
+		assert.Equal(t, want, writeRanks(parseRanks(read), maxOwnList))
 	}
 	many := "[" + strings.Repeat("0,", maxRanks) + "0]"
 	assert.Empty(t, readRanks(dict{"0": dict{"ranks": many}}, "0"))
-	for _, text := range []string{"0-131072:1", "0-9:0", "9-0:-1", "-4-9:1", "0-9223372036854775807:4611686018427387904", "5-2147483647:9999999999"} {
+	for _, text := range []string{"0-131072:1", "0-9:0", "9-0:-1", "-4-9:1", "0-9223372036854775807:4611686018427387904", "5-2147483647:9999999999", "5-5:9223372036854775807", "2147483647-2147483647:9223372036854775807"} {
 		assert.LessOrEqual(t, len(parseRanks(text)), 1, text)
 	}
 }
@@ -221,9 +280,12 @@ func TestLargeRecords(t *testing.T) {
 	require.NotNil(t, read.Groups[0].Waits)
 	assert.NotEqual(t, read.Groups[0].Name, read.Groups[1].Name)
 	assert.Equal(t, read.Groups[1].Newest, read.Groups[2].Newest)
-	assert.Less(t, read.size, 3*maxRecorded*maxItem)
-	d.Groups[0].Ranks += "9"
-	assert.Empty(t, sent(t, &Dump{Groups: d.Groups[:1]}).Groups[0].Ranks, "a list that is cut would be another")
+	var ranks []int64
+	for rank := range int64(64) {
+		ranks = append(ranks, rank+rank/2)
+	}
+	d.Groups[0].Ranks = writeRanks(ranks, maxOwnList)
+	assert.Equal(t, "n64", sent(t, &Dump{Groups: d.Groups[:1]}).Groups[0].Ranks, "a list that is cut would be another")
 }
 
 // A group of which a part was withheld is left out: its rank would look missing.
@@ -244,7 +306,20 @@ func TestWithheldRecords(t *testing.T) {
 	assert.Empty(t, FromRecord(items, 0).Groups)
 }
 
-// Dumps of an earlier hang do not count.
+// conclude returns the verdicts of a job.
+func conclude(j *Jobs, name string) (verdicts []Verdict) {
+	if of := j.byName[name]; of != nil {
+		of.changed = true
+	}
+	j.Settle(func(settled string, said []Verdict, _ time.Time) {
+		if settled == name {
+			verdicts = said
+		}
+	})
+	return verdicts
+}
+
+// Dumps of an earlier hang do not count, whichever comes first.
 func TestJobs(t *testing.T) {
 	var j Jobs
 	at := time.Unix(1_700_000_000, 0)
@@ -252,11 +327,27 @@ func TestJobs(t *testing.T) {
 	for rank := range int64(3) {
 		j.Add("/tmp/a", group(rank, 3, "a"), at.Add(time.Minute))
 	}
-	require.Len(t, j.Conclude("/tmp/a"), 1)
-	assert.Equal(t, []int64{3}, j.Conclude("/tmp/a")[0].Missing)
-	assert.Empty(t, j.Conclude("/tmp/b"))
+	require.Len(t, conclude(&j, "/tmp/a"), 1)
+	assert.Equal(t, []int64{3}, conclude(&j, "/tmp/a")[0].Missing)
+	j.Settle(func(string, []Verdict, time.Time) { t.Error("nothing is new") })
+	assert.Empty(t, conclude(&j, "/tmp/b"))
+	for rank := range int64(4) {
+		j.Add("/tmp/a", group(rank, 1, "x"), at.Add(-time.Hour))
+	}
+	assert.Equal(t, []int64{3}, conclude(&j, "/tmp/a")[0].Missing, "older ones come later")
+
 	j.Add("/tmp/a", group(0, 3, "a"), at.Add(together+2*time.Minute))
-	assert.Equal(t, []int64{1, 2, 3}, j.Conclude("/tmp/a")[0].Unknown)
+	j.Settle(func(name string, verdicts []Verdict, newest time.Time) {
+		assert.Equal(t, "/tmp/a", name)
+		assert.Equal(t, []int64{1, 2, 3}, verdicts[0].Unknown)
+		assert.Equal(t, at.Add(together+2*time.Minute), newest)
+	})
+	j.Add("/tmp/b", group(0, 3, "a"), at.Add(keeps+4*time.Minute))
+	assert.Len(t, j.byName["/tmp/a"].dumps, 1)
+	j.Add("/tmp/b", group(0, 3, "a"), at.Add(2*keeps+10*time.Minute))
+	assert.Equal(t, 1, j.number)
+	assert.Equal(t, j.byName["/tmp/b"].dumps[0].size, j.size)
+	assert.Len(t, j.byName, 1)
 }
 
 // However many dumps there are, and however large, few are kept; a newer one of a rank is.
@@ -268,15 +359,35 @@ func TestManyDumps(t *testing.T) {
 	}
 	assert.False(t, j.Add("b", group(0, 3), at))
 	assert.True(t, j.Add("a", group(7, 3), at))
-	later := at.Add(together + time.Second)
-	large := func(rank int64) *Dump { return &Dump{Rank: rank, size: maxBytes / 2} }
+	assert.Equal(t, maxDumps, j.number)
+	later := at.Add(keeps + time.Second)
+	large := func(rank int64) *Dump {
+		return &Dump{Rank: rank, Groups: []Group{{Name: strings.Repeat("x", maxBytes/2-1000)}}}
+	}
 	require.True(t, j.Add("b", large(0), later))
 	require.True(t, j.Add("b", large(1), later))
 	require.True(t, j.Add("b", large(1), later))
 	assert.False(t, j.Add("b", large(2), later))
-	assert.Len(t, j.dumps, 2)
-	assert.True(t, j.Add("b", large(2), later.Add(together+time.Second)))
-	assert.Equal(t, maxBytes/2, j.size)
+	assert.Equal(t, 2, j.number)
+	assert.True(t, j.Add("b", large(2), later.Add(keeps+time.Second)))
+	assert.Less(t, j.size, maxBytes/2)
+}
+
+// Many groups of many ranks take little memory and time: few verdicts are completed.
+func TestManyGroups(t *testing.T) {
+	var dumps []*Dump
+	for rank := range int64(200) {
+		d := &Dump{Rank: rank}
+		for i := range maxRecorded {
+			d.Groups = append(d.Groups, Group{Name: fmt.Sprint(rank, " ", i), Ranks: "0-131071:1", Waits: &Entry{Number: 1, Operation: "a"}})
+		}
+		dumps = append(dumps, d)
+	}
+	verdicts := Conclude(dumps)
+	require.Len(t, verdicts, maxVerdicts)
+	assert.Len(t, verdicts[0].Absent, 199)
+	assert.Len(t, verdicts[0].Unknown, maxUnknown)
+	assert.Equal(t, maxRanks-200, verdicts[0].Undumped)
 }
 
 // What is cut, or has anything but data, is refused.

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
-	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/sender"
 )
 
@@ -132,15 +131,20 @@ func (t *History) Succeeded(o Origin, now time.Time) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	sender := t.senders[o.Sender]
 	if known = t.services[o]; known == nil {
 		if len(t.services) >= maxServices {
 			t.makeRoom()
+			sender = t.senders[o.Sender]
+		}
+		if sender == nil {
+			sender = &senderHistory{}
+			t.senders[o.Sender] = sender
 		}
 		known = &record{first: now.Unix()}
 		t.services[o] = known
-		shared.Entry(t.senders, o.Sender, func() *senderHistory { return new(senderHistory) }).services++
+		sender.services++
 	}
-	sender := t.senders[o.Sender]
 	known.again = known.again || now.Unix() >= known.first+int64(againAfter/time.Second)
 	if sender.note(at) {
 		t.established++

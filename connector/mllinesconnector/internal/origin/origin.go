@@ -327,7 +327,8 @@ type known struct {
 
 // NewKnown returns a Known of at most limit files and streams.
 func NewKnown(limit int, now func() time.Time) *Known {
-	return &Known{now: now, writers: newWriters(now), by: lastused.NewMap[string, *known](max(limit, 2))}
+	w := &writers{proc: "/proc", processes: workload.NewNamespaceProcesses("/"), now: now}
+	return &Known{now: now, writers: w, by: lastused.NewMap[string, *known](max(limit, 2))}
 }
 
 // Of returns the origin of a record's file or stream: of its resource, and of its

@@ -41,10 +41,6 @@ type output struct {
 	pid  uint32
 }
 
-func newWriters(now func() time.Time) *writers {
-	return &writers{proc: "/proc", processes: workload.NewNamespaceProcesses("/"), now: now}
-}
-
 // of returns what the processes that write a file have in common, with the details of the
 // oldest that does not only start others, and reports whether there are any.
 func (w *writers) of(path string) (common workload.Process, found bool) {

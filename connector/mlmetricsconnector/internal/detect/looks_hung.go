@@ -121,7 +121,7 @@ func suspect(s *State, r *runs.Run) bool {
 			last = append(last, ranks.Last{What: rank.Phase()})
 		}
 	}
-	return s.GPUs.Hit[r.Key.ID] || r.Awaited() != nil || !sends && len(ranks.Apart(last)) > 0
+	return s.GPUs.Hit[r.Key.ID] || r.Waits() || !sends && len(ranks.Apart(last)) > 0
 }
 
 // activities counts GPUs by what they do, those that spin in a collective, and those that
@@ -251,9 +251,12 @@ func lookAt(p *problem.Problem, r *runs.Run, rank *runs.Rank) {
 
 // blame makes the first of the ranks that the others wait for the place of a hang.
 func blame(p *problem.Problem, r *runs.Run) {
-	first := r.Awaited()
-	if first == nil {
+	if !r.Waits() {
 		return
+	}
+	first := &r.Wait.Stuck
+	if len(r.Stuck) > 0 {
+		first = &r.Stuck[0]
 	}
 	rank, name := nameOfStuck(r, first)
 	p.Rank, p.Host, p.PID, p.GPUIndex = first.Number, "", 0, ""

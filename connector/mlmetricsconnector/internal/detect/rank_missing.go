@@ -128,6 +128,9 @@ func ncclEvidence(p *problem.Problem, r *runs.Run) {
 	if more := len(r.Stuck) - maxNamed; more > 0 {
 		p.Evidence = append(p.Evidence, fmt.Sprintf("NCCL: %s more", quantity(more, "rank", "ranks")))
 	}
+	if r.Wait.At.Before(p.Onset) {
+		return // of what was before
+	}
 	for _, sentence := range r.Wait.Sentences {
 		p.Evidence = append(p.Evidence, flightrecorder.EvidencePrefix+sentence)
 	}

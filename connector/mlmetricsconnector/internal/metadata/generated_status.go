@@ -14,7 +14,7 @@ var (
 )
 
 const (
-	LogsToLogsStability       = component.StabilityLevelDevelopment
+	LogsToMetricsStability    = component.StabilityLevelDevelopment
 	MetricsToMetricsStability = component.StabilityLevelDevelopment
 	TracesToMetricsStability  = component.StabilityLevelDevelopment
 	TracesToLogsStability     = component.StabilityLevelDevelopment

@@ -21,11 +21,8 @@ const maxWaits, waitsFor = 1024, 24 * time.Hour
 // dumps is what the dumps of PyTorch's Flight Recorder say about runs, whichever hosts have
 // written them.
 type dumps struct {
-	jobs flightrecorder.Jobs
-	// newest has when the newest dump was written, of the runs that have some which are not
-	// compared. waits is what the others said.
-	newest map[string]time.Time
-	waits  map[string]ranks.Wait
+	jobs  flightrecorder.Jobs
+	waits map[string]ranks.Wait
 	// left is the number of dumps beyond a limit, and of runs whose dumps say more.
 	left int64
 }
@@ -58,15 +55,16 @@ func dumpOf(resource, attrs pcommon.Map) (run string, d *flightrecorder.Dump) {
 	if !isInt || n < 0 || !has || groups.Type() != pcommon.ValueTypeSlice {
 		return "", nil
 	}
-	return run, flightrecorder.FromRecord(groups.Slice(), n)
+	if d = flightrecorder.FromRecord(groups.Slice(), n); len(d.Groups) == 0 {
+		return "", nil
+	}
+	return run, d
 }
 
 func (s *Seen) addDump(run string, d *flightrecorder.Dump, written time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.dumps.jobs.Add(run, d, written) {
-		mlattr.Put(&s.dumps.newest, run, shared.Later(s.dumps.newest[run], written))
-	} else {
+	if !s.dumps.jobs.Add(run, d, written) {
 		s.dumps.left++
 	}
 }
@@ -82,13 +80,13 @@ func (s *Seen) LeftDumps() (n int64) {
 // settle compares the dumps of the runs that have new ones, and forgets what was said a day ago.
 func (d *dumps) settle(now time.Time) {
 	maps.DeleteFunc(d.waits, func(_ string, w ranks.Wait) bool { return now.Sub(w.At) > waitsFor })
-	for run, at := range d.newest {
-		verdicts := d.jobs.Conclude(run)
-		if _, known := d.waits[run]; len(verdicts) > 0 && !known && len(d.waits) >= maxWaits {
+	d.jobs.Settle(func(run string, verdicts []flightrecorder.Verdict, at time.Time) {
+		if _, known := d.waits[run]; len(verdicts) == 0 {
+			delete(d.waits, run)
+		} else if !known && len(d.waits) >= maxWaits {
 			d.left++
-		} else if len(verdicts) > 0 {
+		} else {
 			mlattr.Put(&d.waits, run, ranks.NewWait(&verdicts[0], at))
 		}
-	}
-	clear(d.newest)
+	})
 }

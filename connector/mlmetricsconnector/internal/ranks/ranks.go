@@ -159,8 +159,8 @@ type Wait struct {
 // NewWait returns what dumps say of which the newest was written at a time.
 func NewWait(v *flightrecorder.Verdict, at time.Time) Wait {
 	w := Wait{Stuck: Stuck{gravity: len(reasons) - 1}, Sentences: v.Sentences(), At: at}
-	if rank, known := v.Awaited(); known {
-		w.Number = strconv.FormatInt(rank, 10)
+	if v.Awaited >= 0 {
+		w.Number = strconv.FormatInt(v.Awaited, 10)
 	}
 	return w
 }
@@ -170,17 +170,6 @@ type Said struct {
 	// Stuck are the ranks that the others wait for, as NCCL says.
 	Stuck []Stuck
 	Wait  Wait
-}
-
-// Awaited returns the first rank that the others wait for, nil if that is unknown.
-func (s *Said) Awaited() *Stuck {
-	switch {
-	case len(s.Stuck) > 0:
-		return &s.Stuck[0]
-	case s.Wait.Number != "":
-		return &s.Wait.Stuck
-	}
-	return nil
 }
 
 // Answers is what NCCL says about the ranks of one run. The zero Answers is ready to

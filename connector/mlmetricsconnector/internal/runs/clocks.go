@@ -197,7 +197,7 @@ func (c *Clocks) Advance(store *streams.Store, e *Emission) (all []*Run, owners 
 	}
 	store.Judge(standings, e.GPUs.Holds)
 	maps.DeleteFunc(c.runs, func(_ streams.RunKey, run *Run) bool { return len(run.Ranks) == 0 })
-	owners = newOwners(store)
+	owners = &Owners{byID: store.Owners(), named: make(map[gpus.Run]streams.Resource), trains: make(map[string]bool)}
 	for _, run := range all {
 		owners.add(run.Key)
 		to := streams.Batch{Source: streams.Source{Resource: run.Key.Resource, Run: streams.Run{ID: run.Key.ID}}, Now: e.Now}
@@ -241,10 +241,6 @@ type Owners struct {
 	byID   map[string]streams.Resource
 	named  map[gpus.Run]streams.Resource
 	trains map[string]bool
-}
-
-func newOwners(store *streams.Store) *Owners {
-	return &Owners{byID: store.Owners(), named: make(map[gpus.Run]streams.Resource), trains: make(map[string]bool)}
 }
 
 // add adds a run with ranks.

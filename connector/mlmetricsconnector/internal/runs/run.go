@@ -15,9 +15,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
-// maxApart is how far the clocks of hosts are apart at most.
-const maxApart = time.Minute
-
 // Run is what is known of a run at an emission. It is not safe for concurrent use.
 type Run struct {
 	Key   streams.RunKey
@@ -82,6 +79,15 @@ func (r *Run) add(rank *Rank, now time.Time) {
 	r.Ranks = append(r.Ranks, rank)
 }
 
+// waits is how long a stall lasts before a dump shows that ranks wait: a watchdog writes one after
+// its timeout, anybody at any time.
+const waits = time.Minute
+
+// Waits reports whether NCCL or dumps say that ranks wait for others.
+func (r *Run) Waits() bool {
+	return len(r.Stuck) > 0 || r.Wait.Number != "" && r.Wait.At.Sub(r.Since) >= waits
+}
+
 // settle determines what the ranks show of the run, and adds its series.
 func (r *Run) settle(e *Emission, to *streams.Batch) {
 	r.GPUs, r.Said = GPUs{Used: e.GPUs.Runs[RunOf(r.Key)]}, e.Said[r.Key.ID]
@@ -101,8 +107,8 @@ func (r *Run) settle(e *Emission, to *streams.Batch) {
 	}
 	r.count(e.Now)
 	r.settleState(e)
-	if r.Wait.At.Before(r.Since.Add(-maxApart)) {
-		r.Wait = ranks.Wait{} // of an earlier hang
+	if r.Wait.At.Before(r.Since) {
+		r.Wait = ranks.Wait{} // of an earlier hang, or of a healthy moment
 	}
 	for state, name := range states {
 		to.Choose(series.RunState, name, r.State == State(state)) // #nosec G115 -- one of six

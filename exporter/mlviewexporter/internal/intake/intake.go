@@ -6,6 +6,7 @@ package intake
 import (
 	"cmp"
 	"context"
+	"hash/maphash"
 	"strings"
 	"sync"
 
@@ -39,9 +40,10 @@ type Intake struct {
 
 // New returns an Intake into a Store.
 func New(store *model.Store) *Intake {
+	seed := maphash.MakeSeed()
 	return &Intake{
 		store:   store,
-		hash:    newHash(),
+		hash:    hash{seed, maphash.String(seed, "") | 1},
 		metrics: sync.Pool{New: func() any { return new(pointReader) }},
 		traces:  sync.Pool{New: func() any { return new(spanReader) }},
 	}

@@ -212,11 +212,6 @@ type hash struct {
 	secret uint64
 }
 
-func newHash() hash {
-	seed := maphash.MakeSeed()
-	return hash{seed, maphash.String(seed, "") | 1}
-}
-
 // number returns the hash of what h has, and of a number.
 func (h *hash) number(of, n uint64) uint64 {
 	high, low := bits.Mul64(of^n, h.secret)

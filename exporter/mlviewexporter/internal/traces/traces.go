@@ -78,7 +78,8 @@ func (t *Set) size(one *trace, by int64) { t.bytes, one.texts = t.bytes+by, one.
 
 // New returns a Set without traces.
 func New(of *input.Bounds) *Set {
-	return &Set{Bounds: of, byID: make(map[[16]byte]*trace), groups: make(map[traceGroup]*linked.List), chosen: newChoice(of.MaxTraces)}
+	held := share.NewBudget(of.MaxTraces, float64(of.MaxTraces)*float64(time.Minute/renewal))
+	return &Set{Bounds: of, byID: make(map[[16]byte]*trace), groups: make(map[traceGroup]*linked.List), chosen: choice{budget: held, refused: make([]refusal, refusals)}}
 }
 
 // Add adds a span to its trace, which is that of a run unless run is empty. Of a trace
@@ -350,10 +351,6 @@ type refusal struct {
 	id    [16]byte
 	since time.Time
 	spans int
-}
-
-func newChoice(held int) choice {
-	return choice{budget: share.NewBudget(held, float64(held)*float64(time.Minute/renewal)), refused: make([]refusal, refusals)}
 }
 
 // Choose marks the spans that are held: those of held traces, of all that failed or have a

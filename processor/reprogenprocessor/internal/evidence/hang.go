@@ -45,8 +45,6 @@ const WaitEvent = "pytorch.flight_recorder.wait"
 type Verdict struct {
 	Run, Text string
 	At        time.Time
-	// Elsewhere reports whether a gateway has compared dumps of all hosts.
-	Elsewhere bool
 }
 
 // Verdict returns what a gateway says of the dumps of the run, and whether it says it.
@@ -57,12 +55,12 @@ func (h *Hang) Verdict() (said Verdict, ok bool) {
 			sentences = append(sentences, text)
 		}
 	}
-	return Verdict{h.Run, flightrecorder.Join(sentences), h.Detected, true}, len(sentences) > 0
+	return Verdict{h.Run, flightrecorder.Join(sentences), h.Detected}, len(sentences) > 0 && strings.Contains(sentences[0], " wait")
 }
 
 // VerdictOf returns what a log record of a WaitEvent says.
 func VerdictOf(record plog.LogRecord) Verdict {
-	return Verdict{mlattr.CutText(attr.Text(record.Attributes(), mlattr.RunID), maxSentence), oneLine(record.Body().Str()), record.Timestamp().AsTime(), false}
+	return Verdict{mlattr.CutText(attr.Text(record.Attributes(), mlattr.RunID), maxSentence), oneLine(record.Body().Str()), record.Timestamp().AsTime()}
 }
 
 // HangOf returns the hang that begins, as a log record of ml_metrics says, and whether it says one.
