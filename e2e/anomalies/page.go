@@ -129,7 +129,7 @@ func (r *results) writeHealthy(b *strings.Builder) {
 	fmt.Fprintf(b, `## What is reported where nothing is wrong
 
 %d fleets of %d runs and %d services each, for %s: %.0f days of runs, %d spans. A preemption, a cut
-and a restart are no problems. That a host was cut off for %s or longer was said %d times, of the host and of its run,
+and a restart are no problems. That a host had sent nothing for %s or longer was said %d times, of the host and of its run,
 and is not counted.
 
 | Severity | Limit | Allowed here | Reported | |

@@ -37,22 +37,24 @@ type world struct {
 // host is a machine whose telemetry can be cut off.
 type host struct {
 	cutUntil time.Time
-	// long are its cuts that last for silentAfter or longer.
-	long []cut
+	// sent is when it last sent something that was not cut off, and gaps are the times between
+	// that last for silentAfter or longer.
+	sent time.Time
+	gaps []gap
 }
 
-// cut is a time without telemetry.
-type cut struct{ from, until time.Time }
+// gap is a time without telemetry.
+type gap struct{ from, until time.Time }
 
 // silentAfter is when a host without telemetry is silent: the default of stall_timeout.
 const silentAfter = 5 * time.Minute
 
-// isSilent reports whether a host was cut off so long at a time that it is right to say so, or
-// until shortly before.
+// isSilent reports whether a host had sent nothing for so long at a time that it is right to say so,
+// or until shortly before.
 func (w *world) isSilent(name string, at time.Time, flush time.Duration) bool {
 	h := w.hosts[name]
-	return h != nil && slices.ContainsFunc(h.long, func(c cut) bool {
-		return !at.Before(c.from.Add(silentAfter)) && !at.After(c.until.Add(flush))
+	return h != nil && slices.ContainsFunc(h.gaps, func(g gap) bool {
+		return !at.Before(g.from.Add(silentAfter)) && !at.After(g.until.Add(flush))
 	})
 }
 
@@ -158,12 +160,7 @@ func (w *world) cutHosts() {
 		random := w.stream(name + time.Now().String())
 		if random.Float64() < time.Hour.Hours()/cutEvery.Hours() {
 			length := logNormal(random, cutMedian, cutSpread)
-			w.in(spread(random, time.Hour), func() {
-				h, now := w.hosts[name], time.Now()
-				if h.cutUntil = now.Add(length); length >= silentAfter {
-					h.long = append(h.long, cut{now, h.cutUntil})
-				}
-			})
+			w.in(spread(random, time.Hour), func() { w.hosts[name].cutUntil = time.Now().Add(length) })
 		}
 	}
 }
@@ -171,8 +168,15 @@ func (w *world) cutHosts() {
 // send sends what a host's processes have for their collector: now or later, twice
 // or never.
 func (w *world) send(from string, batches ...scenario.Batch) {
-	if h := w.hosts[from]; h != nil && time.Now().Before(h.cutUntil) {
-		return
+	if h := w.hosts[from]; h != nil {
+		now := time.Now()
+		if now.Before(h.cutUntil) {
+			return
+		}
+		if !h.sent.IsZero() && now.Sub(h.sent) >= silentAfter {
+			h.gaps = append(h.gaps, gap{h.sent, now})
+		}
+		h.sent = now
 	}
 	for _, b := range batches {
 		if b.Signal == sentlog.SignalLogs {
