@@ -31,7 +31,7 @@ type Dump struct {
 	Groups []Group
 
 	at   time.Time // when it was written, in Jobs
-	size int       // of the text that it was read from, in bytes
+	size int       // what it takes in memory there, about, in bytes
 }
 
 // Group is a process group as one of its ranks knows it.

@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 // Event is the name of the log records of dumps.
@@ -36,7 +37,7 @@ const (
 // groups than 128, those in which it waits come first.
 func (d *Dump) Record() (items []any) {
 	groups := slices.Clone(d.Groups)
-	slices.SortStableFunc(groups, func(a, b Group) int { return cmp.Compare(b.Waits.open(), a.Waits.open()) })
+	slices.SortStableFunc(groups, func(a, b Group) int { return cmp.Compare(b.waits(), a.waits()) })
 	for i := range groups[:min(len(groups), maxRecorded)] {
 		g := &groups[i]
 		list := g.Ranks
@@ -63,13 +64,8 @@ func FromRecord(items pcommon.Slice, rank int64) *Dump {
 	return d
 }
 
-// open is 1 for a collective, and 0 without one.
-func (e *Entry) open() int {
-	if e == nil {
-		return 0
-	}
-	return 1
-}
+// waits is 1 for a group in which the rank waits, else 0.
+func (g *Group) waits() int { return shared.OneIf[int](g.Waits != nil) }
 
 func (e *Entry) record() string {
 	if e == nil {

@@ -59,12 +59,14 @@ func Conclude(dumps []*Dump) (verdicts []Verdict) {
 		waits[d.Rank] += 0
 		for i := range d.Groups {
 			g := &d.Groups[i]
-			groups[groupKey{g.Name, g.Ranks}] = append(groups[groupKey{g.Name, g.Ranks}], member{g, d.Rank})
-			waits[d.Rank] += g.Waits.open()
+			key := groupKey{g.Name, g.Ranks}
+			groups[key] = append(groups[key], member{g, d.Rank})
+			waits[d.Rank] += g.waits()
 		}
 	}
 	for _, members := range groups {
 		slices.SortFunc(members, func(a, b member) int { return cmp.Compare(a.rank, b.rank) })
+		members = slices.CompactFunc(members, func(a, b member) bool { return a.rank == b.rank })
 		if v := concludeGroup(members, waits); len(v.Waiting) > 0 {
 			verdicts = append(verdicts, v)
 		}

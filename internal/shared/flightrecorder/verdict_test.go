@@ -171,6 +171,16 @@ func TestWhoWaitsItself(t *testing.T) {
 	assert.Equal(t, "Rank 0 waits in barrier #8 of the group 0 for rank 1, which has not called it.", verdicts[0].Sentence())
 }
 
+// A record that anybody has sent may have a group twice: its rank counts once.
+func TestAGroupTwice(t *testing.T) {
+	d := group(0, 3, "a")
+	d.Groups = append(d.Groups, d.Groups[0])
+	verdicts := Conclude([]*Dump{d, group(1, 3)})
+	require.Len(t, verdicts, 1)
+	assert.Equal(t, []int64{0}, verdicts[0].Waiting)
+	assert.EqualValues(t, 1, verdicts[0].Awaited)
+}
+
 // What is not known of a group is not said of it.
 func TestHalfKnownGroups(t *testing.T) {
 	of := func(ranks string, others ...*Dump) string {

@@ -41,8 +41,11 @@ func (g *Gatherer) look(ctx context.Context) {
 	g.looked, g.described, g.state, g.unread = time.Now(), nil, g.host(ctx), 0
 	blocked := 0
 	for _, pid := range g.processes.IDs(maxListed) {
+		if ctx.Err() != nil {
+			break // what was looked at counts
+		}
 		found, alive := g.processes.Describe(pid)
-		if !alive || ctx.Err() != nil {
+		if !alive {
 			continue
 		}
 		if found.Environ == workload.SourceDenied {
