@@ -309,7 +309,8 @@ bench: needs ## Run every benchmark: COUNT (default 3) processes each, BENCHTIME
 STOCK := $(CACHE)/stock
 $(STOCK)/otelcol: builder-config.yaml $(TOOLS)/builder
 	@mkdir -p $(STOCK)
-	@sed -e '/otelcol-ml\/otelcol-ml\/[a-z]*\//d' -e '/^ *path: /d' -e 's#output_path: .*#output_path: $(STOCK)/source#' builder-config.yaml >$(STOCK)/builder-config.yaml
+	@sed -e '/otelcol-ml\/otelcol-ml\/[a-z]*\//d' -e '/^ *path: /d' -e 's#output_path: .*#output_path: $(STOCK)/source#' \
+	  -e 's#^\(  - gomod: .*/provider/\)env\(provider .*\)#&\n\1file\2#' builder-config.yaml >$(STOCK)/builder-config.yaml
 	@GOWORK=off $(TOOLS)/builder --config $(STOCK)/builder-config.yaml --skip-compilation >$(STOCK)/builder.log 2>&1 || { cat $(STOCK)/builder.log >&2; exit 1; }
 	@cd $(STOCK)/source && GOWORK=off $(GO_SHOWN) otelcol build -trimpath -tags "$(TAGS)" -ldflags "-s -w" -o $@ .
 

@@ -59,11 +59,17 @@ type OutConfig struct {
 	// the sender is told that it was taken, and what is computed from it does not
 	// suffer. "refuse" refuses it, so that the sender may send it again.
 	WhenRefused string `mapstructure:"when_refused"`
+	// MaxSize is the size, in bytes of OTLP, above which a request of traces is passed on
+	// in parts. A single span is never divided. The default is 4190000, because a gRPC
+	// server refuses requests above 4 MiB by default; 0 passes each request on as it is.
+	MaxSize int `mapstructure:"max_size"`
 }
 
 // Validate returns an error that names the key with an invalid value.
 func (c *OutConfig) Validate() error {
-	return shared.Check(c.WhenRefused == Drop || c.WhenRefused == Refuse, `"when_refused" is %q; it must be %q or %q`, c.WhenRefused, Drop, Refuse)
+	return errors.Join(
+		shared.Check(c.WhenRefused == Drop || c.WhenRefused == Refuse, `"when_refused" is %q; it must be %q or %q`, c.WhenRefused, Drop, Refuse),
+		shared.Check(c.MaxSize >= 0, `"max_size" is %d; it must be 0 or a number of bytes`, c.MaxSize))
 }
 
 // Validate returns an error that names the key with an invalid value. The

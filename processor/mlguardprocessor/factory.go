@@ -32,7 +32,10 @@ func NewFactory() processor.Factory {
 				return nil, err
 			}
 			// It fails only without a function, as for the other signals.
-			passed, _ := consumer.NewTraces(passing(g, ptrace.Traces.SpanCount, next.ConsumeTraces), consumer.WithCapabilities(next.Capabilities()))
+			pass := passing(g, ptrace.Traces.SpanCount, next.ConsumeTraces)
+			passed, _ := consumer.NewTraces(func(ctx context.Context, td ptrace.Traces) error {
+				return eachPart(td, g.out.MaxSize, func(part ptrace.Traces) error { return pass(ctx, part) })
+			}, consumer.WithCapabilities(next.Capabilities()))
 			return processorhelper.NewTraces(ctx, set, cfg, passed, g.processTraces, g.options(g.changesTraces())...)
 		}, metadata.TracesStability),
 		processor.WithMetrics(func(ctx context.Context, set processor.Settings, cfg component.Config, next consumer.Metrics) (processor.Metrics, error) {
@@ -60,6 +63,6 @@ func createDefaultConfig() component.Config {
 		RetryAfter: 5 * time.Second,
 		Identities: configoptional.Default(identity.DefaultConfig()),
 		Content:    configoptional.Default(withhold.Config{}),
-		Out:        configoptional.Default(OutConfig{WhenRefused: Drop}),
+		Out:        configoptional.Default(OutConfig{WhenRefused: Drop, MaxSize: 4_190_000}),
 	}
 }

@@ -1,0 +1,135 @@
+package mlguardprocessor
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/processor/processortest"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/metadata"
+)
+
+// parts keeps what it gets, and refuses from the request with the number refuses on.
+type parts struct {
+	consumertest.Consumer
+	all     []ptrace.Traces
+	refuses int
+}
+
+func (p *parts) ConsumeTraces(_ context.Context, td ptrace.Traces) error {
+	if p.refuses > 0 && len(p.all)+1 >= p.refuses {
+		return errors.New("sending queue is full")
+	}
+	p.all = append(p.all, td)
+	return nil
+}
+
+// sent sends traces through ml_guard/out with a max_size, as several exporters get them:
+// read-only.
+func (p *parts) sent(t *testing.T, limit int, whenRefused string, td ptrace.Traces) error {
+	t.Helper()
+	cfg := createDefaultConfig().(*Config)
+	out := cfg.Out.GetOrInsertDefault()
+	assert.Equal(t, 4_190_000, out.MaxSize)
+	out.MaxSize, out.WhenRefused = limit, whenRefused
+	require.NoError(t, out.Validate())
+	p.Consumer = consumertest.NewNop()
+	guard, err := NewFactory().CreateTraces(t.Context(), processortest.NewNopSettings(metadata.Type), cfg, p)
+	require.NoError(t, err)
+	started(t, guard)
+	td.MarkReadOnly()
+	return guard.ConsumeTraces(t.Context(), td)
+}
+
+// large returns spans of three resources with two scopes each.
+func large(spans int, ofResource string) ptrace.Traces {
+	td := ptrace.NewTraces()
+	for r := range 3 {
+		rs := td.ResourceSpans().AppendEmpty()
+		rs.SetSchemaUrl("resource/" + strconv.Itoa(r))
+		rs.Resource().Attributes().PutStr("service.name", strconv.Itoa(r)+ofResource)
+		for s := range 2 {
+			ss := rs.ScopeSpans().AppendEmpty()
+			ss.SetSchemaUrl("scope/" + strconv.Itoa(s))
+			ss.Scope().SetName(strconv.Itoa(s))
+			for i := range spans {
+				ss.Spans().AppendEmpty().SetName(strconv.Itoa(i) + strings.Repeat("x", 100))
+			}
+		}
+	}
+	return td
+}
+
+// spansIn lists each span with its resource and scope.
+func spansIn(all ...ptrace.Traces) (names []string) {
+	for _, td := range all {
+		for _, rs := range td.ResourceSpans().All() {
+			service, _ := rs.Resource().Attributes().Get("service.name")
+			for _, ss := range rs.ScopeSpans().All() {
+				for _, span := range ss.Spans().All() {
+					names = append(names, strings.Join([]string{rs.SchemaUrl(), service.Str(), ss.SchemaUrl(), ss.Scope().Name(), span.Name()}, " "))
+				}
+			}
+		}
+	}
+	return names
+}
+
+func TestLargeRequestsPassInParts(t *testing.T) {
+	td := large(70, "")
+	var sizer ptrace.ProtoMarshaler
+	for _, limit := range []int{1, 200, 1000, 30_000, sizer.TracesSize(td) - 1} {
+		var got parts
+		require.NoError(t, got.sent(t, limit, Drop, large(70, "")))
+		assert.Equal(t, spansIn(td), spansIn(got.all...), limit)
+		assert.Greater(t, len(got.all), 1)
+		for _, part := range got.all {
+			assert.True(t, sizer.TracesSize(part) <= limit || part.SpanCount() == 1, "%d spans, limit %d", part.SpanCount(), limit)
+			assert.Positive(t, part.ResourceSpans().At(0).ScopeSpans().At(0).Spans().Len())
+		}
+	}
+}
+
+// A request passes as it is if it is small enough, if there is no limit, and if its parts
+// would be about as large.
+func TestRequestsThatPassWhole(t *testing.T) {
+	var sizer ptrace.ProtoMarshaler
+	for name, tt := range map[string]struct {
+		td    ptrace.Traces
+		limit int
+	}{
+		"small enough": {large(70, ""), sizer.TracesSize(large(70, ""))},
+		"no limit":     {large(70, ""), 0},
+		"resources":    {large(1, strings.Repeat("r", 10_000)), 15_000},
+		"nothing":      {ptrace.NewTraces(), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got parts
+			require.NoError(t, got.sent(t, tt.limit, Refuse, tt.td))
+			require.Len(t, got.all, 1)
+			assert.Equal(t, tt.td, got.all[0])
+		})
+	}
+}
+
+// Of a request that is refused in the middle, the sender learns it, and the rest is not
+// sent, or what is refused is dropped, and the rest is sent.
+func TestAPartIsRefused(t *testing.T) {
+	got := parts{refuses: 2}
+	require.ErrorContains(t, got.sent(t, 30_000, Refuse, large(70, "")), "queue is full")
+	assert.Len(t, got.all, 1)
+	got = parts{refuses: 2}
+	require.NoError(t, got.sent(t, 30_000, Drop, large(70, "")))
+	assert.Len(t, got.all, 1)
+}
+
+func TestMaxSizeIsNotNegative(t *testing.T) {
+	assert.EqualError(t, (&OutConfig{WhenRefused: Drop, MaxSize: -1}).Validate(), `"max_size" is -1; it must be 0 or a number of bytes`)
+}
