@@ -25,7 +25,8 @@ func TestAllocations(t *testing.T) {
 			next := consumertest.NewNop()
 			c := start(t, createDefaultConfig().(*Config), next)
 			c.(*metricsConnector).Shared.outlets.Add(next)
-			ctx := vocabulary.WithEnriched(t.Context())
+			ctx, end := vocabulary.WithEnriched(t.Context())
+			defer end()
 			const warm, measured = 8, 32
 			round := 0
 			request := func() ptrace.Traces {

@@ -30,7 +30,9 @@ func BenchmarkConsumeTraces(b *testing.B) {
 			b.Run(kind+"/"+seen, func(b *testing.B) {
 				ctx := b.Context()
 				if seen != "unseen" {
-					ctx = vocabulary.WithEnriched(ctx)
+					var end func()
+					ctx, end = vocabulary.WithEnriched(ctx)
+					defer end()
 				}
 				td := benchSpans(kind, 512)
 				c, err := NewFactory().CreateTracesToMetrics(ctx, connectortest.NewNopSettings(metadata.Type), NewFactory().CreateDefaultConfig(), consumertest.NewNop())

@@ -21,7 +21,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/price"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/spans"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/admission"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/sender"
@@ -150,8 +149,8 @@ func (c *metricsConnector) ConsumeTraces(ctx context.Context, td ptrace.Traces) 
 			c.readers.Put(r)
 		}
 	}()
-	r.Read(td, spans.Request{
-		Now: now, From: share.SenderOf(sender.From(ctx)), Enriched: vocabulary.IsEnriched(ctx), Replaced: &replaced,
+	r.Read(ctx, td, spans.Request{
+		Now: now, From: share.SenderOf(sender.From(ctx)), Replaced: &replaced,
 		Live: c.store.Live, Loads: c.Shared.seen.Loads.Load(), Prices: c.prices.Table(), History: c.Shared.recording(),
 	})
 	c.Shared.seen.Hosts.See(now, r.Hosts()...)

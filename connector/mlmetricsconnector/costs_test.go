@@ -47,7 +47,9 @@ func TestComputedCosts(t *testing.T) {
 				time.Sleep(time.Until(time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)))
 				c := start(t, cfg, next)
 				for _, request := range requests {
-					require.NoError(t, c.ConsumeTraces(vocabulary.WithEnriched(t.Context()), request))
+					ctx, end := vocabulary.WithEnriched(t.Context())
+					require.NoError(t, c.ConsumeTraces(ctx, request))
+					end()
 				}
 				require.NoError(t, c.Shutdown(t.Context()))
 			})

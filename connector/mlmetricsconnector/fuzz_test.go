@@ -57,7 +57,9 @@ func FuzzConsumeTraces(f *testing.F) {
 		c := start(t, cfg, next)
 		c.(*metricsConnector).Shared.outlets.Add(logs)
 		require.NoError(t, c.ConsumeTraces(t.Context(), td))
-		require.NoError(t, c.ConsumeTraces(vocabulary.WithEnriched(t.Context()), td))
+		ctx, end := vocabulary.WithEnriched(t.Context())
+		require.NoError(t, c.ConsumeTraces(ctx, td))
+		end()
 		require.NoError(t, c.Shutdown(t.Context()))
 		for _, md := range next.AllMetrics() {
 			checkInvariants(t, md, cfg)

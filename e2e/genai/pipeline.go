@@ -162,7 +162,8 @@ func ProcessBeside(
 		err = errors.Join(err, read.ConsumeLogs(ctx, ld))
 	}
 	// What ml_enrich has read nobody reads again.
-	ctx = vocabulary.WithEnriched(ctx)
+	ctx, end := vocabulary.WithEnriched(ctx)
+	defer end()
 	for _, td := range enriched.AllTraces() {
 		behind(td)
 		err = errors.Join(err, reproduce.ConsumeTraces(ctx, td))

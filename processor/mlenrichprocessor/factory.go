@@ -52,7 +52,9 @@ func createDefaultConfig() component.Config { return &Config{Vocabularies: vocab
 // have canonical names.
 func marking(next consumer.Traces) consumer.Traces {
 	marked, _ := consumer.NewTraces(func(ctx context.Context, td ptrace.Traces) error {
-		return next.ConsumeTraces(vocabulary.WithEnriched(ctx), td)
+		ctx, end := vocabulary.WithEnriched(ctx)
+		defer end()
+		return next.ConsumeTraces(ctx, td)
 	}, consumer.WithCapabilities(next.Capabilities())) // it fails only without a function
 	return marked
 }

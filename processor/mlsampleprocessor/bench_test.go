@@ -39,7 +39,8 @@ func BenchmarkConsume(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			bed := newBed(b, defaults())
 			discard(bed)
-			ctx := vocabulary.WithEnriched(b.Context())
+			ctx, end := vocabulary.WithEnriched(b.Context())
+			defer end()
 			spans, spent, encoding := 0, time.Duration(0), time.Duration(0)
 			for b.Loop() {
 				all := requests(bed)

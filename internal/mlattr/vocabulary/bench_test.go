@@ -44,14 +44,18 @@ func BenchmarkReadSpan(b *testing.B) {
 			span := ptrace.NewSpan()
 			span.SetName(bench.span)
 			require.NoError(b, span.Attributes().FromRaw(bench.attrs))
-			r, f, nothing := vocabulary.Default(), new(vocabulary.Facts), vocabulary.SlotsOf()
+			r, f := vocabulary.Default(), new(vocabulary.Facts)
 			r.Span(0, span, f)
 			for fact := range f.All() {
 				fact.Put(span.Attributes())
 			}
+			ctx, end := vocabulary.WithEnriched(b.Context())
+			defer end()
+			var pass vocabulary.Pass
+			pass.Begin(ctx, r, ptrace.NewTraces())
 			b.ReportAllocs()
 			for b.Loop() {
-				r.Enriched(0, span, nothing, f)
+				pass.Next(0, span, span)
 			}
 		})
 		b.Run(bench.name+"/again", func(b *testing.B) {

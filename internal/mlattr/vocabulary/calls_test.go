@@ -46,7 +46,7 @@ func TestPartsOfCalls(t *testing.T) {
 				assert.Equal(t, tt.part, part)
 				assert.Equal(t, tt.of, of)
 				assert.Equal(t, tt.queued, f.Queued())
-				vocabulary.Default().Enriched(tt.system, span, vocabulary.SlotsOf(), f)
+				f := enriched(t, tt.system, span)
 				part, of = f.Call()
 				assert.Equal(t, tt.part, part)
 				assert.Equal(t, tt.of, of)

@@ -1,7 +1,6 @@
 package vocabulary
 
 import (
-	"context"
 	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -11,37 +10,11 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
 )
 
-type enrichedKey struct{}
-
-// WithEnriched marks the context of a request whose spans ml_enrich has read
-// and written canonical names to. A component that gets the request in the same
-// call can read the spans by Reader.Enriched. A queue or a batch processor in
-// between loses the mark, and then components read the spans themselves.
-func WithEnriched(ctx context.Context) context.Context {
-	return context.WithValue(ctx, enrichedKey{}, true)
-}
-
-// IsEnriched reports whether WithEnriched has marked a context.
-func IsEnriched(ctx context.Context) bool { return ctx.Value(enrichedKey{}) != nil }
-
-// Slots is a set of canonical attributes.
-type Slots [maxSlots]bool
-
-// SlotsOf returns the set of the named canonical attributes.
-func SlotsOf(canonical ...string) *Slots {
-	set := new(Slots)
-	for _, name := range canonical {
-		set[SlotOf(name)] = true
-	}
-	set[0] = false
-	return set
-}
-
-// Enriched reads a span that ml_enrich has read into f: its canonical
-// attributes except those in unread, and the durations that ml_enrich reads and
+// enriched reads a span that ml_enrich has read into f: its canonical
+// attributes, and the durations that ml_enrich reads and
 // does not write. known is as for Span. The result is that of Span, at a lower
 // cost.
-func (r *Reader) Enriched(known System, span ptrace.Span, unread *Slots, f *Facts) {
+func (r *Reader) enriched(known System, span ptrace.Span, f *Facts) {
 	f.begin()
 	attrs, name := span.Attributes(), span.Name()
 	dynamic := 0
@@ -53,7 +26,7 @@ func (r *Reader) Enriched(known System, span ptrace.Span, unread *Slots, f *Fact
 			}
 			continue
 		}
-		if entry.own != 0 && !unread[entry.slot&(maxSlots-1)] {
+		if entry.own != 0 {
 			f.readOwn("", entry.slot, entry.own, value)
 		}
 		f.Systems |= entry.evidence

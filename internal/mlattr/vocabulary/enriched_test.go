@@ -21,7 +21,7 @@ var ownSystems = systemTorchTel | systemTuFT | systemSnakepit | systemFX | syste
 
 // enrichedFacts are those of a span after what Span finds has been written to
 // it, and those that Span found itself.
-func enrichedFacts(resource pcommon.Map, scope string, span ptrace.Span) (read, enriched map[string]any) {
+func enrichedFacts(t *testing.T, resource pcommon.Map, scope string, span ptrace.Span) (read, again map[string]any) {
 	r := vocabulary.Default()
 	ofResource, f := new(vocabulary.Facts), new(vocabulary.Facts)
 	r.Resource(resource, ofResource)
@@ -32,15 +32,25 @@ func enrichedFacts(resource pcommon.Map, scope string, span ptrace.Span) (read, 
 	for fact := range f.All() {
 		fact.Put(span.Attributes())
 	}
-	r.Enriched(known, span, vocabulary.SlotsOf(), f)
+	f = enriched(t, known, span)
 	// What nobody needs again is not read again.
 	for _, key := range []string{mlattr.TotalTokens, mlattr.FirstTokenAt, mlattr.KubernetesJob, mlattr.User} {
 		delete(read, key)
 	}
-	enriched = all(f)
-	enriched["client"] = namesOf(f.Systems & ownSystems)
-	delete(enriched, mlattr.User)
-	return read, enriched
+	again = all(f)
+	again["client"] = namesOf(f.Systems & ownSystems)
+	delete(again, mlattr.User)
+	return read, again
+}
+
+// enriched returns what a span says that ml_enrich has read.
+func enriched(t *testing.T, known vocabulary.System, span ptrace.Span) *vocabulary.Facts {
+	t.Helper()
+	ctx, end := vocabulary.WithEnriched(t.Context())
+	defer end()
+	var pass vocabulary.Pass
+	pass.Begin(ctx, vocabulary.Default(), ptrace.NewTraces())
+	return pass.Next(known, span, span)
 }
 
 // TestEnrichedFindsTheSame reads what real clients sent.
@@ -58,7 +68,7 @@ func TestEnrichedFindsTheSame(t *testing.T) {
 			for _, rs := range td.ResourceSpans().All() {
 				for _, ss := range rs.ScopeSpans().All() {
 					for _, span := range ss.Spans().All() {
-						read, enriched := enrichedFacts(rs.Resource().Attributes(), ss.Scope().Name(), span)
+						read, enriched := enrichedFacts(t, rs.Resource().Attributes(), ss.Scope().Name(), span)
 						require.Equal(t, read, enriched, "%s: %s", file, span.Name())
 						facts += len(read)
 					}
@@ -83,23 +93,15 @@ func TestEnrichedReadsDurations(t *testing.T) {
 	} {
 		span := ptrace.NewSpan()
 		span.Attributes().PutStr(key, tt.value)
-		f := new(vocabulary.Facts)
-		vocabulary.Default().Enriched(0, span, vocabulary.SlotsOf(), f)
+		f := enriched(t, 0, span)
 		got, _ := f.DoubleAt(vocabulary.SlotOf(tt.canonical))
 		assert.InDelta(t, tt.want, got, 1e-12, key)
 	}
 }
 
-func TestEnrichedLeavesOut(t *testing.T) {
-	span := ptrace.NewSpan()
-	span.Attributes().PutStr(mlattr.SessionID, "s")
-	span.Attributes().PutStr(mlattr.Role, "Planner")
-	f := new(vocabulary.Facts)
-	vocabulary.Default().Enriched(0, span, vocabulary.SlotsOf(mlattr.SessionID, "no such attribute"), f)
-	assert.Equal(t, map[string]any{mlattr.Role: "Planner"}, all(f))
-}
-
 func TestMarkOfAContext(t *testing.T) {
 	assert.False(t, vocabulary.IsEnriched(t.Context()))
-	assert.True(t, vocabulary.IsEnriched(vocabulary.WithEnriched(t.Context())))
+	ctx, end := vocabulary.WithEnriched(t.Context())
+	defer end()
+	assert.True(t, vocabulary.IsEnriched(ctx))
 }

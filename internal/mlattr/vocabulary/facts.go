@@ -147,6 +147,12 @@ func (f *Facts) Reset() {
 	clear(f.general[:cap(f.general)])
 }
 
+// forget is Reset for facts that were read once since they were empty.
+func (f *Facts) forget() {
+	clear(f.list)
+	f.begin()
+}
+
 // begin empties the facts for the next item. Elements beyond the lengths are
 // overwritten later or cleared by Reset.
 func (f *Facts) begin() {

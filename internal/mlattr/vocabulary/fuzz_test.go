@@ -76,7 +76,7 @@ func FuzzSpan(f *testing.F) {
 		}
 		got, ok := span.Attributes().Get(key)
 		assert.True(t, ok && got.Str() == value, "the producer's attribute stays")
-		read, enriched := enrichedFacts(resource, "", span)
+		read, enriched := enrichedFacts(t, resource, "", span)
 		assert.Equal(t, read, enriched)
 	})
 }

@@ -25,7 +25,7 @@ func shown(t *testing.T, service, name string, attrs map[string]any) runs.Span {
 	v := readValues(facts)
 	span.SetStartTimestamp(10)
 	span.SetEndTimestamp(20)
-	r, s := Reader{now: 20, spanFacts: spanFacts{ofSpan: *facts}}, runs.Span{}
+	r, s := Reader{now: 20, spanFacts: spanFacts{ofSpan: facts}}, runs.Span{}
 	r.readActivity(&s, &v, vocabulary.Default().Event(name), span)
 	return s
 }

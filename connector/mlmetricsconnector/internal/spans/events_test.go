@@ -38,7 +38,7 @@ func readEvents(t *testing.T, service string, events ...event) *Reader {
 		require.NoError(t, event.Attributes().FromRaw(each.attrs))
 	}
 	r := New(Options{})
-	r.Read(td, Request{Now: time.Unix(0, 30), Loads: new(processes.Loads)})
+	r.Read(t.Context(), td, Request{Now: time.Unix(0, 30), Loads: new(processes.Loads)})
 	return r
 }
 
@@ -105,7 +105,7 @@ func TestOrderBeforeTheLock(t *testing.T) {
 		span.SetEndTimestamp(pcommon.Timestamp(20 - i))
 	}
 	r := New(Options{})
-	r.Read(td, Request{Now: time.Unix(0, 30), Loads: new(processes.Loads)})
+	r.Read(t.Context(), td, Request{Now: time.Unix(0, 30), Loads: new(processes.Loads)})
 	var want bound.Order
 	want.Sort(r.times)
 	assert.Len(t, want, 3)

@@ -34,7 +34,7 @@ const maxArguments = 16 << 10
 // to models and agents, calls of tools, steps of agents, and the ends of tasks.
 // Whether it is a request is known only later, as isCounted.
 func (r *Reader) serve(u *unit, v *spanfact.Fact, span ptrace.Span, failed bool) {
-	facts := &r.ofSpan
+	facts := r.ofSpan
 	kind, tool := serving.Kind(0), ""
 	part, function := facts.Call()
 	switch {
@@ -239,7 +239,7 @@ func (r *Reader) computedCost(u *unit, v *spanfact.Fact) (cost price.Cost, known
 
 // user returns the hash of the user of a span, or else of its resource.
 func (r *Reader) user() string {
-	for _, facts := range [...]*vocabulary.Facts{&r.ofSpan, &r.ofResource} {
+	for _, facts := range [...]*vocabulary.Facts{r.ofSpan, &r.ofResource} {
 		// Another name than the canonical one has the user's own name.
 		if user := facts.At(vocabulary.SlotUser); user != nil && user.Own && user.Text != "" {
 			return user.Text

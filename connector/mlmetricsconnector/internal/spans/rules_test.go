@@ -90,7 +90,8 @@ func TestSourcesOfAHiddenRun(t *testing.T) {
 				}
 				r := Reader{resourceFacts: resourceFacts{source: &streams.Source{Run: streams.Run{ID: "resource", Host: "h"}}, hostSource: new(streams.Source)}}
 				r.hidden, r.identity, r.spanAttrs = hidden, 7, span.Attributes()
-				vocabulary.Default().Span(0, span, &r.ofSpan)
+				r.ofSpan = new(vocabulary.Facts)
+				vocabulary.Default().Span(0, span, r.ofSpan)
 				var u unit
 				r.addSources(&u)
 				return *u.Source
@@ -124,7 +125,8 @@ func TestSources(t *testing.T) {
 			require.NoError(t, span.Attributes().FromRaw(tt.attrs))
 			r := Reader{resourceFacts: resourceFacts{source: &streams.Source{Run: resource}, hostSource: &streams.Source{Run: streams.Run{Host: "h"}}}}
 			r.Live = func(key streams.RunKey) bool { return key.ID == "live" }
-			vocabulary.Default().Span(0, span, &r.ofSpan)
+			r.ofSpan = new(vocabulary.Facts)
+			vocabulary.Default().Span(0, span, r.ofSpan)
 			var u unit
 			r.addSources(&u)
 			assert.Equal(t, tt.every, u.Source.Run)

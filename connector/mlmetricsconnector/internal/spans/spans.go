@@ -4,6 +4,7 @@ package spans
 
 import (
 	"cmp"
+	"context"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -140,8 +141,6 @@ type Request struct {
 	// Now is when it arrived, and From who has sent it.
 	Now  time.Time
 	From share.Sender
-	// Enriched reports whether ml_enrich has read the spans.
-	Enriched bool
 	// Replaced are the resources and spans with identities that are not admitted.
 	Replaced *admission.Replaced
 	// Loads is how busy GPUs and processes are.
@@ -160,6 +159,7 @@ type Reader struct {
 	Options
 	Request
 	vocabulary *vocabulary.Reader
+	pass       vocabulary.Pass
 	// now is Request.Now in nanoseconds since 1970.
 	now int64
 
@@ -192,7 +192,8 @@ type resourceFacts struct {
 
 // spanFacts is what the current span says.
 type spanFacts struct {
-	ofSpan, ofEvent vocabulary.Facts
+	ofSpan          *vocabulary.Facts
+	ofEvent         vocabulary.Facts
 	fact            spanfact.Fact
 	spanAttrs       pcommon.Map
 	recordedCalls   recordedCalls
@@ -253,7 +254,7 @@ func (r *Reader) Reset() bool {
 	}
 	r.Request = Request{}
 	r.ofResource.Reset()
-	r.ofSpan.Reset()
+	r.ofSpan = nil
 	r.ofEvent.Reset()
 	r.fact = spanfact.Fact{}
 	r.recordedCalls.reset()
@@ -285,7 +286,9 @@ func next[T any](list *[]T) *T {
 }
 
 // Read reads the spans of a request. The Reader must be new or reset.
-func (r *Reader) Read(td ptrace.Traces, of Request) {
+func (r *Reader) Read(ctx context.Context, td ptrace.Traces, of Request) {
+	r.pass.Begin(ctx, r.vocabulary, td)
+	defer r.pass.End()
 	r.Request, r.now = of, of.Now.UnixNano()
 	r.sources.from, r.changes.History = of.From, of.History
 	for i, rs := range td.ResourceSpans().All() {
@@ -295,7 +298,9 @@ func (r *Reader) Read(td ptrace.Traces, of Request) {
 			for k, span := range ss.Spans().All() {
 				at := admission.Position{Resource: i, Scope: j, Span: k}
 				r.identity, r.hidden = of.Replaced.HiddenRun(at)
-				r.readSpan(known, of.Replaced.Span(at, span))
+				instead := of.Replaced.Span(at, span)
+				r.ofSpan = r.pass.Next(known, span, instead)
+				r.readSpan(instead)
 			}
 		}
 	}
@@ -325,12 +330,7 @@ func (r *Reader) readResource(attrs pcommon.Map) {
 const maxMessage = 512
 
 // readSpan appends a unit if the span has anything to count or show.
-func (r *Reader) readSpan(known vocabulary.System, span ptrace.Span) {
-	if r.Enriched {
-		r.vocabulary.Enriched(known, span, unread, &r.ofSpan)
-	} else {
-		r.vocabulary.Span(known, span, &r.ofSpan)
-	}
+func (r *Reader) readSpan(span ptrace.Span) {
 	if r.SpanMetrics {
 		r.addDuration(span)
 	}
@@ -339,7 +339,7 @@ func (r *Reader) readSpan(known vocabulary.System, span ptrace.Span) {
 		return // nobody's span that says nothing
 	}
 	v := &r.fact
-	v.Read(&r.ofSpan)
+	v.Read(r.ofSpan)
 	failed := v.Failed(span)
 	r.spanAttrs = span.Attributes()
 	r.recordedCalls.reset()
@@ -364,17 +364,17 @@ func (r *Reader) readSpan(known vocabulary.System, span ptrace.Span) {
 	u.Root = root
 	u.Timing, u.cores = r.timing, r.cores
 	if r.GenAI {
-		u.genAI = genAICallOf(v, &r.ofSpan, span)
+		u.genAI = genAICallOf(v, r.ofSpan, span)
 	}
 	r.addUsage(u, v)
-	r.addNumbers(u, &r.ofSpan, u.end, numbers{})
+	r.addNumbers(u, r.ofSpan, u.end, numbers{})
 	r.addEvents(u, span.Events())
 	// Spans of the pool or the serializer repeat what the span of the call records.
 	if event != table.NoEvent && event != table.EventPoolCheckout && event != table.EventSerialize {
 		r.addClientEvent(u, event, r.spanAttrs, u.end)
 	}
 	r.addTimed(u, v, span)
-	callFailed := failed || spanfact.RaisedInCall(&r.ofSpan, span)
+	callFailed := failed || spanfact.RaisedInCall(r.ofSpan, span)
 	r.addCalls(u, v, span, callFailed)
 	if v.Request(event) {
 		u.kinds |= isRequest

@@ -27,16 +27,6 @@ const (
 	scopeValidation = "validation"
 )
 
-// unread are the canonical attributes that no rule needs. They are skipped if
-// ml_enrich has read the spans.
-var unread = vocabulary.SlotsOf(
-	mlattr.SessionID, mlattr.SamplingSessionID, mlattr.GenAIConversationID, mlattr.GenAIResponseID,
-	mlattr.JobName, mlattr.Cluster, mlattr.RankLocal, mlattr.WorldSize, mlattr.CorrelationConflict,
-	mlattr.BatchIndex, mlattr.EpochTotal, mlattr.MicrobatchCount, mlattr.SamplesPerSecond, mlattr.SamplesBasis,
-	mlattr.DecodePerSecond, mlattr.PrefillPerSecond, mlattr.SequencePerSecond, mlattr.ThroughputScope,
-	mlattr.TokensEstimated, mlattr.GenAIStream, mlattr.GenAIChoices, mlattr.GPUIndex, mlattr.GPUJoin, mlattr.GPUShared, mlattr.UsageEvidence,
-)
-
 // signals are the attributes with a value that may not be finite, besides the loss.
 var signals = [...]struct {
 	slot   vocabulary.Slot
@@ -175,7 +165,7 @@ func clampEnd(end uint64, now int64) int64 {
 func (r *Reader) addSources(u *unit) {
 	var is names
 	is.run, is.inferred = r.ofSpan.NamedRun()
-	is.rank, is.host = spanfact.Rank(&r.ofSpan), r.ofSpan.TextAt(vocabulary.SlotHostName)
+	is.rank, is.host = spanfact.Rank(r.ofSpan), r.ofSpan.TextAt(vocabulary.SlotHostName)
 	if r.hidden {
 		is.run, is.identity = mlattr.Other, r.identity
 		if is.host != "" {
@@ -239,7 +229,7 @@ func ownTime(at pcommon.Timestamp, now int64) int64 {
 // readActivity reads what a span shows of the time of its run. The span may represent an
 // event.
 func (r *Reader) readActivity(s *runs.Span, v *spanfact.Fact, event table.EventKind, span ptrace.Span) {
-	facts := &r.ofSpan
+	facts := r.ofSpan
 	s.Program = r.program
 	if restarts, ok := facts.IntAt(vocabulary.SlotRunAttempt); ok {
 		s.Restarts, s.Numbered = restarts, true

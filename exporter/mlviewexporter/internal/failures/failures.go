@@ -73,7 +73,9 @@ func (f *Groups) Span(in *input.Span, r Run, from share.Origin, now time.Time) {
 		one.Run, one.RunID = r.Key, r.ID
 		one.again = one.again || r.Again
 	}
-	one.TraceID = api.HexID(in.Trace[:])
+	if in.Held || one.TraceID == "" { // what is listed can be opened, if possible
+		one.TraceID = api.HexID(in.Trace[:])
+	}
 	one.Count++
 	one.came.add(now)
 	seen(&one.Failure, at)

@@ -77,7 +77,8 @@ func TestIngestAllocates(t *testing.T) {
 	in := intake.New(store)
 	const ranks = 8
 	td, md := steps(ranks), gauges(ranks)
-	ctx := vocabulary.WithEnriched(context.Background())
+	ctx, end := vocabulary.WithEnriched(context.Background())
+	defer end()
 	traces := func() { in.ConsumeTraces(ctx, td) }
 	metrics := func() { in.ConsumeMetrics(ctx, md) }
 	for range 30 {
@@ -96,7 +97,8 @@ func BenchmarkConsumeTraces(b *testing.B) {
 	store := pagetest.NewStore(input.Settings{})
 	in := intake.New(store)
 	td := steps(8)
-	ctx := vocabulary.WithEnriched(context.Background())
+	ctx, end := vocabulary.WithEnriched(context.Background())
+	defer end()
 	b.ReportAllocs()
 	for b.Loop() {
 		in.ConsumeTraces(ctx, td)

@@ -230,7 +230,9 @@ func FuzzConsumeTraces(f *testing.F) {
 		store := pagetest.NewStore(input.Settings{MaxRuns: 20})
 		ctx := context.Background()
 		if enriched {
-			ctx = vocabulary.WithEnriched(ctx)
+			var end func()
+			ctx, end = vocabulary.WithEnriched(ctx)
+			defer end()
 		}
 		before, _ := (&ptrace.ProtoMarshaler{}).MarshalTraces(td)
 		intake.New(store).ConsumeTraces(ctx, td)

@@ -81,8 +81,8 @@ func senderOf(ctx context.Context) share.Sender {
 func (i *Intake) ConsumeTraces(ctx context.Context, td ptrace.Traces) {
 	i.connection(ctx)
 	r := i.traces.Get().(*spanReader)
-	r.vocabulary, r.store, r.sender, r.enriched = vocabulary.Default(), i.store, senderOf(ctx), vocabulary.IsEnriched(ctx)
-	r.read(td)
+	r.vocabulary, r.store, r.sender = vocabulary.Default(), i.store, senderOf(ctx)
+	r.read(ctx, td)
 	r.reset()
 	i.traces.Put(r)
 }

@@ -2,6 +2,7 @@ package intake
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"slices"
 	"strconv"
@@ -30,11 +31,11 @@ type spanReader struct {
 	vocabulary *vocabulary.Reader
 	store      *model.Store
 	sender     share.Sender
-	// enriched reports whether ml_enrich has read the spans.
-	enriched bool
 
-	ofResource, ofSpan vocabulary.Facts
-	resource           input.Source
+	pass       vocabulary.Pass
+	ofResource vocabulary.Facts
+	ofSpan     *vocabulary.Facts
+	resource   input.Source
 	// last is the source of the previous span of the resource, nil at its first one.
 	last  *input.Source
 	spans []input.Span
@@ -44,25 +45,17 @@ type spanReader struct {
 	value    []byte
 }
 
-// unread are the canonical attributes that the page does not show.
-var unread = vocabulary.SlotsOf(
-	mlattr.RequestID, mlattr.SamplingSessionID, mlattr.GenAIResponseID,
-	mlattr.Cluster, mlattr.RankLocal, mlattr.CorrelationConflict,
-	mlattr.BatchIndex, mlattr.Epoch, mlattr.Step,
-	mlattr.Loss, mlattr.LossScope, mlattr.LearningRate, mlattr.GradientNorm, mlattr.ValLoss, mlattr.ValMetric,
-	mlattr.SamplesPerSecond, mlattr.SamplesBasis, mlattr.PrefillPerSecond, mlattr.SequencePerSecond, mlattr.ThroughputScope,
-	mlattr.TokensEstimated, mlattr.GenAIReasoningTokens, mlattr.GenAICacheCreationTokens,
-	mlattr.GenAIStream, mlattr.GenAIChoices, mlattr.GPUIndex, mlattr.GPUJoin, mlattr.GPUShared,
-)
-
-func (r *spanReader) read(td ptrace.Traces) {
+func (r *spanReader) read(ctx context.Context, td ptrace.Traces) {
+	r.pass.Begin(ctx, r.vocabulary, td)
+	defer r.pass.End()
 	for _, rs := range td.ResourceSpans().All() {
 		r.last = nil
 		r.readResource(rs.Resource().Attributes())
 		for _, ss := range rs.ScopeSpans().All() {
 			known := r.ofResource.Systems | r.vocabulary.Scope(ss.Scope().Name())
 			for _, span := range ss.Spans().All() {
-				r.readSpan(known, span)
+				r.ofSpan = r.pass.Next(known, span, span)
+				r.readSpan(span)
 				if len(r.spans) >= maxBatch {
 					r.flush()
 				}
@@ -126,7 +119,7 @@ func (r *spanReader) source() (*input.Source, bool) {
 	if inferred = inferred && id != ""; !inferred {
 		own.Run = cmp.Or(id, own.Run)
 	}
-	own.Rank, own.Host = cmp.Or(spanfact.Rank(&r.ofSpan), own.Rank), cmp.Or(r.ofSpan.TextAt(vocabulary.SlotHostName), own.Host)
+	own.Rank, own.Host = cmp.Or(spanfact.Rank(r.ofSpan), own.Rank), cmp.Or(r.ofSpan.TextAt(vocabulary.SlotHostName), own.Host)
 	if last := r.last; last != nil {
 		// Most spans have the source of the previous one.
 		if last.Run == own.Run && last.Rank == own.Rank && last.Host == own.Host {
@@ -141,13 +134,8 @@ func (r *spanReader) source() (*input.Source, bool) {
 }
 
 // readSpan adds a span.
-func (r *spanReader) readSpan(known vocabulary.System, span ptrace.Span) {
-	f := &r.ofSpan
-	if r.enriched {
-		r.vocabulary.Enriched(known, span, unread, f)
-	} else {
-		r.vocabulary.Span(known, span, f)
-	}
+func (r *spanReader) readSpan(span ptrace.Span) {
+	f := r.ofSpan
 	r.spans = slices.Grow(r.spans, 1)[:len(r.spans)+1] // filled in place, because it is large
 	r.received = append(r.received, span)
 	in := &r.spans[len(r.spans)-1]

@@ -389,3 +389,29 @@ func TestARunThatHasFailed(t *testing.T) {
 	assert.Equal(t, "failed", w.state().Runs[0].State)
 	assert.Empty(t, run.Spent.States)
 }
+
+// A flood of failures leaves each held trace for some seconds, too, and the row of a failure
+// has one that can be opened.
+func TestOfManyFailedTracesSomeAreHeld(t *testing.T) {
+	w := newWorld(input.Settings{MaxTraces: 20})
+	source := &input.Source{Service: "busy"}
+	for second := range 10 {
+		var request []input.Span
+		for i := range 1000 {
+			in := input.Span{
+				Trace: [16]byte{byte(i), byte(i >> 8), byte(second), 15: 1}, ID: [8]byte{1}, Name: "call", Start: w.now.UnixNano(), End: w.now.UnixNano() + 1e8,
+				Source: source, ML: true, Failure: input.Failure{Failed: true, Class: "E"},
+			}
+			in.Trace[8], in.Trace[9] = in.Trace[0], in.Trace[1]
+			request = append(request, in)
+		}
+		details := 0
+		w.ApplySpans(request, func(int) input.Details { details++; return nil })
+		assert.Less(t, details, 30, second)
+		failure := w.state().Failures[0]
+		assert.Equal(t, int64(1000*(second+1)), failure.Count)
+		_, ok := w.Trace(failure.TraceID)
+		assert.True(t, ok, second)
+		w.now = w.now.Add(time.Second)
+	}
+}

@@ -78,8 +78,13 @@ func (t *Set) size(one *trace, by int64) { t.bytes, one.texts = t.bytes+by, one.
 
 // New returns a Set without traces.
 func New(of *input.Bounds) *Set {
-	held := share.NewBudget(of.MaxTraces, float64(of.MaxTraces)*float64(time.Minute/renewal))
-	return &Set{Bounds: of, byID: make(map[[16]byte]*trace), groups: make(map[traceGroup]*linked.List), chosen: choice{budget: held, refused: make([]refusal, refusals)}}
+	budget := func(within time.Duration) *share.Budget {
+		return share.NewBudget(of.MaxTraces, float64(of.MaxTraces)*float64(time.Minute/within))
+	}
+	return &Set{
+		Bounds: of, byID: make(map[[16]byte]*trace), groups: make(map[traceGroup]*linked.List),
+		chosen: choice{urgent: budget(renewal / 2), others: budget(renewal), refused: make([]refusal, refusals)},
+	}
 }
 
 // Add adds a span to its trace, which is that of a run unless run is empty. Of a trace
@@ -330,8 +335,9 @@ func (t *tree) longestRoot() *heldSpan {
 }
 
 const (
-	// renewal is the time in which as many new traces are held as may be at one time. Of more
-	// traces some are held: otherwise each would leave before somebody opens it.
+	// renewal is the time in which as many new traces are held as may be at one time, and
+	// twice as many that are urgent. Of more traces some are held: otherwise each would leave before
+	// somebody opens it.
 	renewal = 20 * time.Second
 	// refusals is the number of traces that are known not to be held, for passedOver.
 	refusals   = 1 << 12
@@ -340,7 +346,7 @@ const (
 
 // choice decides which new traces are held.
 type choice struct {
-	budget *share.Budget
+	urgent, others *share.Budget
 	// refused are traces that are not held, by a part of the id. A new one takes the place
 	// of another.
 	refused []refusal
@@ -353,18 +359,24 @@ type refusal struct {
 	spans int
 }
 
-// Choose marks the spans that are held: those of held traces, of all that failed or have a
-// slow call, and of as many others as there is room for or renewal allows. The spans are
-// those of one request.
+// Choose marks the spans that are held: those of held traces, and of as many others as
+// there is room for or renewal allows, first of urgent ones, which failed or have a slow
+// call. The spans are those of one request.
 func (t *Set) Choose(spans []input.Span, now time.Time) {
 	for i := range spans {
-		if in := &spans[i]; (in.Failed || in.Slow()) && t.byID[in.Trace] == nil && in.Trace != ([16]byte{}) {
+		in := &spans[i]
+		if !in.Failed && !in.Slow() || t.byID[in.Trace] != nil || in.Trace == ([16]byte{}) {
+			continue
+		}
+		if known := t.chosen.of(in); t.take(t.chosen.urgent, in, now) {
 			t.begin(in)
+		} else if known.id != in.Trace {
+			*known = refusal{id: in.Trace, since: now}
 		}
 	}
 	for i := range spans {
 		in := &spans[i]
-		in.Held = in.Trace == ([16]byte{}) || t.byID[in.Trace] != nil || in.Failed || in.Slow() || t.admit(in, now)
+		in.Held = in.Trace == ([16]byte{}) || t.byID[in.Trace] != nil || t.admit(in, now)
 	}
 }
 
@@ -375,13 +387,18 @@ func (t *Set) admit(in *input.Span, now time.Time) bool {
 		known.spans++
 		return false
 	}
-	from := share.OriginOf(in.Source.Sender, in.Source.Service)
-	if !t.chosen.budget.Take(t.Limits.Shares.Claim(from), true, now) && t.full(1) {
+	if !t.take(t.chosen.others, in, now) {
 		*known = refusal{id: in.Trace, since: now, spans: 1}
 		return false
 	}
 	t.begin(in)
 	return true
+}
+
+// take reports whether a budget or the room allows the trace of a span.
+func (t *Set) take(budget *share.Budget, in *input.Span, now time.Time) bool {
+	from := share.OriginOf(in.Source.Sender, in.Source.Service)
+	return budget.Take(t.Limits.Shares.Claim(from), true, now) || !t.full(1)
 }
 
 // of returns where the refusal of a span's trace stands, if there is one.
