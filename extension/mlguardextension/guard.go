@@ -30,6 +30,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/extension/mlguardextension/internal/request"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/hostnames"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/sender"
 )
 
 var (
@@ -190,6 +191,7 @@ func (c *codec) Unmarshal(data mem.BufferSlice, target any) error {
 		check.Write(part.ReadOnlyData())
 	}
 	of := c.guard.admit(check)
+	of.size = data.Len()
 	if of.refusal == nil {
 		if err := c.CodecV2.Unmarshal(data, target); err != nil {
 			c.guard.progress.end(of.memory)
@@ -207,6 +209,7 @@ type callKey struct{ *codec }
 type call struct {
 	refusal error // nil if it is not refused
 	memory  int64 // that it has begun with, until it ends
+	size    int   // of the request
 }
 
 // TagRPC adds a call to its context.
@@ -253,7 +256,7 @@ func (c *codec) intercept(ctx context.Context, req any, _ *grpc.UnaryServerInfo,
 		return nil, of.refusal
 	}
 	defer c.end(of)
-	return handler(ctx, req)
+	return handler(sender.WithSize(ctx, of.size), req)
 }
 
 // GetHTTPHandler returns a handler that checks a body while the receiver reads

@@ -36,6 +36,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/extension/mlguardextension/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/extension/mlguardextension/internal/metadatatest"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/sender"
 	"github.com/otelcol-ml/otelcol-ml/internal/testing/otlpnest"
 	"github.com/otelcol-ml/otelcol-ml/internal/testing/statetest"
 )
@@ -107,11 +108,11 @@ func (s started) assertRefused(t *testing.T, limit string, n int64) {
 // logsServer takes requests, or refuses all of them as authentication does.
 type logsServer struct {
 	plogotlp.UnimplementedGRPCServer
-	records []int
+	records, sizes []int
 }
 
-func (s *logsServer) Export(_ context.Context, request plogotlp.ExportRequest) (plogotlp.ExportResponse, error) {
-	s.records = append(s.records, request.Logs().LogRecordCount())
+func (s *logsServer) Export(ctx context.Context, request plogotlp.ExportRequest) (plogotlp.ExportResponse, error) {
+	s.records, s.sizes = append(s.records, request.Logs().LogRecordCount()), append(s.sizes, sender.Size(ctx))
 	return plogotlp.NewExportResponse(), nil
 }
 
@@ -161,6 +162,9 @@ func TestGRPC(t *testing.T) {
 		require.NoError(t, err)
 	}
 	assert.Equal(t, []int{1, 1}, server.records, "a refused request does not reach the receiver")
+	encoded, err := nested(t, 1_000).MarshalProto()
+	require.NoError(t, err)
+	assert.Equal(t, []int{len(encoded), len(encoded)}, server.sizes, "components know the size, also of a compressed request")
 	s.assertRefused(t, "depth", 2)
 }
 

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/collector/processor/processorhelper"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/sender"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/bounds"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/identity"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/metadata"
@@ -34,7 +35,7 @@ func NewFactory() processor.Factory {
 			// It fails only without a function, as for the other signals.
 			pass := passing(g, ptrace.Traces.SpanCount, next.ConsumeTraces)
 			passed, _ := consumer.NewTraces(func(ctx context.Context, td ptrace.Traces) error {
-				return eachPart(td, g.out.MaxSize, func(part ptrace.Traces) error { return pass(ctx, part) })
+				return eachPart(td, sender.Size(ctx), g.out.MaxSize, func(part ptrace.Traces) error { return pass(ctx, part) })
 			}, consumer.WithCapabilities(next.Capabilities()))
 			return processorhelper.NewTraces(ctx, set, cfg, passed, g.processTraces, g.options(g.changesTraces())...)
 		}, metadata.TracesStability),

@@ -4,14 +4,19 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
+// growth is how many times as large a request is at the most behind the processors: one that
+// had less when it arrived need not be measured.
+const growth = 16
+
 // eachPart passes on traces of at most limit bytes of OTLP as they are, and larger ones in
 // parts, until one is refused. A single span is passed on whatever its size, and so are
 // spans whose resource takes most of the bytes: each part would have it. Parts are copies;
-// td does not change. 0 as limit is without limit.
-func eachPart(td ptrace.Traces, limit int, pass func(ptrace.Traces) error) error {
+// td does not change. 0 as limit is without limit. had is the size of the request when it
+// arrived, 0 if that is unknown.
+func eachPart(td ptrace.Traces, had, limit int, pass func(ptrace.Traces) error) error {
 	var sizer ptrace.ProtoMarshaler
 	spans := td.SpanCount()
-	if limit <= 0 || spans < 2 {
+	if limit <= 0 || spans < 2 || had > 0 && had <= limit/growth {
 		return pass(td)
 	}
 	size := sizer.TracesSize(td)
@@ -22,10 +27,10 @@ func eachPart(td ptrace.Traces, limit int, pass func(ptrace.Traces) error) error
 	if sizer.TracesSize(first)+sizer.TracesSize(second) > size+size/4 {
 		return pass(td)
 	}
-	if err := eachPart(first, limit, pass); err != nil {
+	if err := eachPart(first, 0, limit, pass); err != nil {
 		return err
 	}
-	return eachPart(second, limit, pass)
+	return eachPart(second, 0, limit, pass)
 }
 
 // spansOf returns a copy of the spans of a request from one place to another one.

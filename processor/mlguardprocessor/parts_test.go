@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/processor/processortest"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/sender"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/metadata"
 )
 
@@ -31,9 +32,9 @@ func (p *parts) ConsumeTraces(_ context.Context, td ptrace.Traces) error {
 	return nil
 }
 
-// sent sends traces through ml_guard/out with a max_size, as several exporters get them:
-// read-only.
-func (p *parts) sent(t *testing.T, limit int, whenRefused string, td ptrace.Traces) error {
+// sent sends traces of had bytes through ml_guard/out with a max_size, as several exporters
+// get them: read-only.
+func (p *parts) sent(t *testing.T, had, limit int, whenRefused string, td ptrace.Traces) error {
 	t.Helper()
 	cfg := createDefaultConfig().(*Config)
 	out := cfg.Out.GetOrInsertDefault()
@@ -45,7 +46,7 @@ func (p *parts) sent(t *testing.T, limit int, whenRefused string, td ptrace.Trac
 	require.NoError(t, err)
 	started(t, guard)
 	td.MarkReadOnly()
-	return guard.ConsumeTraces(t.Context(), td)
+	return guard.ConsumeTraces(sender.WithSize(t.Context(), had), td)
 }
 
 // large returns spans of three resources with two scopes each.
@@ -87,7 +88,7 @@ func TestLargeRequestsPassInParts(t *testing.T) {
 	var sizer ptrace.ProtoMarshaler
 	for _, limit := range []int{1, 200, 1000, 30_000, sizer.TracesSize(td) - 1} {
 		var got parts
-		require.NoError(t, got.sent(t, limit, Drop, large(70, "")))
+		require.NoError(t, got.sent(t, 0, limit, Drop, large(70, "")))
 		assert.Equal(t, spansIn(td), spansIn(got.all...), limit)
 		assert.Greater(t, len(got.all), 1)
 		for _, part := range got.all {
@@ -97,22 +98,23 @@ func TestLargeRequestsPassInParts(t *testing.T) {
 	}
 }
 
-// A request passes as it is if it is small enough, if there is no limit, and if its parts
-// would be about as large.
+// A request passes as it is if it is small enough or was so when it arrived, if there is no
+// limit, and if its parts would be about as large.
 func TestRequestsThatPassWhole(t *testing.T) {
 	var sizer ptrace.ProtoMarshaler
 	for name, tt := range map[string]struct {
-		td    ptrace.Traces
-		limit int
+		td         ptrace.Traces
+		had, limit int
 	}{
-		"small enough": {large(70, ""), sizer.TracesSize(large(70, ""))},
-		"no limit":     {large(70, ""), 0},
-		"resources":    {large(1, strings.Repeat("r", 10_000)), 15_000},
-		"nothing":      {ptrace.NewTraces(), 1},
+		"small enough":        {large(70, ""), 0, sizer.TracesSize(large(70, ""))},
+		"no limit":            {large(70, ""), 0, 0},
+		"resources":           {large(1, strings.Repeat("r", 10_000)), 0, 15_000},
+		"nothing":             {ptrace.NewTraces(), 0, 1},
+		"small at its coming": {large(70, ""), 1000, 16_000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got parts
-			require.NoError(t, got.sent(t, tt.limit, Refuse, tt.td))
+			require.NoError(t, got.sent(t, tt.had, tt.limit, Refuse, tt.td))
 			require.Len(t, got.all, 1)
 			assert.Equal(t, tt.td, got.all[0])
 		})
@@ -123,10 +125,10 @@ func TestRequestsThatPassWhole(t *testing.T) {
 // sent, or what is refused is dropped, and the rest is sent.
 func TestAPartIsRefused(t *testing.T) {
 	got := parts{refuses: 2}
-	require.ErrorContains(t, got.sent(t, 30_000, Refuse, large(70, "")), "queue is full")
+	require.ErrorContains(t, got.sent(t, 30_000, 30_000, Refuse, large(70, "")), "queue is full")
 	assert.Len(t, got.all, 1)
 	got = parts{refuses: 2}
-	require.NoError(t, got.sent(t, 30_000, Drop, large(70, "")))
+	require.NoError(t, got.sent(t, 30_000, 30_000, Drop, large(70, "")))
 	assert.Len(t, got.all, 1)
 }
 

@@ -3,6 +3,7 @@ package request
 import (
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
@@ -249,6 +250,35 @@ func FuzzJSON(f *testing.F) {
 		}
 		if levels := depthOfLogs(request.Logs()); levels <= limits.Depth && exceeded(NewJSON(limits), again, int(size)+1) != "" {
 			t.Errorf("%d levels, a limit of %d: refused: %s", levels, limits.Depth, again)
+		}
+	})
+}
+
+// FuzzParts: a check says the same of a request in one part and byte by byte.
+func FuzzParts(f *testing.F) {
+	for _, request := range positions() {
+		v := pcommon.NewValueEmpty()
+		otlpnest.Value(v, 5)
+		protobuf, _ := request(v)
+		for _, limit := range []uint8{1, 4, 20, 255} {
+			f.Add(protobuf, uint8(9), limit)
+			f.Add(append([]byte{1<<3 | 3}, protobuf...), uint8(3), limit)
+			f.Add(append([]byte{0x0a, 0x80, 0}, protobuf[:len(protobuf)/2]...), uint8(4), limit)
+		}
+	}
+	f.Fuzz(func(t *testing.T, request []byte, depth, number uint8) {
+		limits := Limits{Depth: int(depth), Messages: int(number)}
+		for _, s := range ofSignals {
+			whole, single := newProtobuf(s.root, limits), newProtobuf(s.root, limits)
+			whole.Write(request)
+			for i := range request {
+				single.Write(request[i : i+1])
+			}
+			assert.Equal(t, single.frames, whole.frames)
+			for _, p := range []*Protobuf{whole, single} {
+				p.frames, p.first, p.field = nil, [32]frame{}, 0 // the last is of a field that is over
+			}
+			assert.Equal(t, single, whole)
 		}
 	})
 }

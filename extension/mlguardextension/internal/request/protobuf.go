@@ -58,13 +58,10 @@ func (p *Protobuf) Write(part []byte) {
 			}
 			continue
 		}
-		// Most fields: a tag of one byte and a length of one byte.
-		if p.state == atTag && p.shift == 0 && len(part) > 1 && part[0]&0x87 == 2 && part[0] >= 1<<3 && part[1] < 0x80 {
-			p.field, p.at = int32(part[0]>>3), p.at+2
-			size := uint64(part[1])
-			part = part[2:]
-			p.length(size)
-			continue
+		if p.state == atTag && p.shift == 0 && p.groups == 0 {
+			if part = p.fields(part); len(part) == 0 {
+				return
+			}
 		}
 		b := part[0]
 		part = part[1:]
@@ -87,6 +84,82 @@ func (p *Protobuf) Write(part []byte) {
 			p.next()
 		}
 	}
+}
+
+// fields reads fields as long as each is whole in part and has a tag of one byte and a
+// length of up to three, exceeds nothing and ends where it may. It returns the rest, which
+// is read byte by byte.
+func (p *Protobuf) fields(part []byte) []byte {
+	at, top := p.at, p.frames[len(p.frames)-1]
+	for len(part) > 1 && part[0] >= 1<<3 && part[0] < 0x80 {
+		head, size := 1, 0 // bytes of tag, length and number, and those that follow
+		switch part[0] & 7 {
+		case 0:
+			for head < len(part) && head < 9 && part[head] >= 0x80 {
+				head++
+			}
+			if head == len(part) || part[head] >= 0x80 {
+				p.at = at
+				return part
+			}
+			head++
+		case 1:
+			size = 8
+		case 2:
+			head, size = 2, int(part[1])
+			for shift := 7; size>>shift != 0; shift += 7 {
+				if head == len(part) || shift > 14 {
+					p.at = at
+					return part
+				}
+				size = size&(1<<shift-1) | int(part[head])<<shift
+				head++
+			}
+		case 5:
+			size = 4
+		default:
+			p.at = at
+			return part
+		}
+		end := at + int64(head+size)
+		var child *message
+		if part[0]&7 == 2 {
+			child = top.message.child(int32(part[0] >> 3))
+		}
+		nested := child == arrayValue || child == keyValueList
+		opens := child != nil && child != other && child != text
+		if end > top.end || child != nil && p.messages >= p.limits.Messages || nested && p.levels >= p.limits.Depth || !opens && head+size > len(part) {
+			break
+		}
+		switch {
+		case child != nil:
+			p.messages++
+			p.memory += child.memory
+		case top.message == buckets && part[0]&7 == 0:
+			p.memory += memoryOfCount
+		case top.message == buckets && part[0]&7 == 2:
+			p.memory += memoryOfCount * int64(size)
+		}
+		if opens {
+			if nested {
+				p.levels++
+			}
+			top = frame{end, child}
+			p.frames = append(p.frames, top)
+			size = 0
+		}
+		at += int64(head + size)
+		part = part[head+size:]
+		for at >= top.end {
+			if top.message == arrayValue || top.message == keyValueList {
+				p.levels--
+			}
+			p.frames = p.frames[:len(p.frames)-1]
+			top = p.frames[len(p.frames)-1]
+		}
+	}
+	p.at = at
+	return part
 }
 
 // Memory returns how many bytes the decoder keeps for what was read.
