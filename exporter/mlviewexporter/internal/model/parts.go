@@ -323,6 +323,7 @@ func (all *parts) spans(spans []input.Span, now time.Time) {
 	var source *input.Source
 	var from share.Origin
 	var run *runs.Run
+	var service *serving.Service
 	noted := false
 	for i := range spans {
 		if source != spans[i].Source {
@@ -331,9 +332,16 @@ func (all *parts) spans(spans []input.Span, now time.Time) {
 			if source.Run != "" {
 				run = all.Runs.Of(source.Namespace, source.Service, source.Run, from, now)
 			}
+			all.Hosts.See(source.Host, now)
+			service = all.Services.Of(source.Namespace, source.Service, from, now)
+			all.Services.See(source, service)
 			if run != nil {
 				run.AddSettings(source.Settings)
+				run.See(source, now)
 			}
+		}
+		if service != nil && source.Run == "" && spans[i].Runless {
+			service.WithoutRun++
 		}
 		if !noted && !spans[i].Failed {
 			all.Limits.Shares.Succeeded(from, now)
@@ -346,9 +354,6 @@ func (all *parts) spans(spans []input.Span, now time.Time) {
 
 // span adds a span to all that it concerns, and to its run unless that is nil.
 func (all *parts) span(in *input.Span, run *runs.Run, from share.Origin, now time.Time) {
-	src := in.Source
-	all.Hosts.See(src.Host, now)
-	all.Services.Span(in, all.Services.Of(src.Namespace, src.Service, from, now))
 	var named failures.Run
 	if run != nil {
 		run.Span(in, now)

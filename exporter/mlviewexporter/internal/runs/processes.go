@@ -182,9 +182,8 @@ func missingRanks(rows []api.Rank) (missing []string) {
 	return missing
 }
 
-// Span takes over what a span says of its run and rank.
-func (r *Run) Span(in *input.Span, now time.Time) {
-	src := in.Source
+// See takes over what a process that has sent spans of the run says of it.
+func (r *Run) See(src *input.Source, now time.Time) {
 	r.LastSeen = now
 	r.sent(now)
 	r.News.See(now)
@@ -195,6 +194,11 @@ func (r *Run) Span(in *input.Span, now time.Time) {
 	texts.Set(&r.User, src.User)
 	texts.Set(&r.Version, src.Version)
 	r.someRanks = r.someRanks || src.SomeRanks
+}
+
+// Span takes over what a span says of its run and rank.
+func (r *Run) Span(in *input.Span, now time.Time) {
+	src := in.Source
 	for i, size := range in.Sizes {
 		r.sizes[i] = max(r.sizes[i], size)
 	}

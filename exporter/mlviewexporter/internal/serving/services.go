@@ -84,17 +84,13 @@ func (s *Services) replace(now time.Time) bool {
 	return ok
 }
 
-// Span takes over what a span says of its service, which is nil if there was no room.
-func (s *Services) Span(in *input.Span, of *Service) {
-	if in.Source.Simulated {
-		s.SeeSimulated(in.Source.Service)
+// See takes over what a process says of its service, which is nil if there was no room.
+func (s *Services) See(source *input.Source, of *Service) {
+	if source.Simulated {
+		s.SeeSimulated(source.Service)
 	}
-	if of == nil {
-		return
-	}
-	s.Texts.Set(&of.User, in.Source.User)
-	if in.Source.Run == "" && in.Runless {
-		of.WithoutRun++
+	if of != nil {
+		s.Texts.Set(&of.User, source.User)
 	}
 }
 
