@@ -167,7 +167,7 @@ func TestABackEndThatIsAway(t *testing.T) {
 // A collector that refuses data says so, and that it concludes nothing from silence.
 func TestACollectorThatRefuses(t *testing.T) {
 	for name, refuse := range map[string]func(*trial){
-		"a full queue": func(tr *trial) { tr.smallQueue() },
+		"a full queue": (*trial).smallQueue,
 		"no memory": func(tr *trial) {
 			tr.settings["processors::memory_limiter::limit_mib"] = 20
 			tr.settings["processors::memory_limiter::spike_limit_mib"] = 5

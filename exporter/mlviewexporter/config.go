@@ -110,8 +110,8 @@ type Config struct {
 // TracesConfig limits the traces that the page holds.
 type TracesConfig struct {
 	// Held is the largest number of traces. Beyond it, the oldest one is dropped. If
-	// there are more new traces in 20 seconds, the page holds so many of them, and all that
-	// failed or have a slow call. The default is 200, the minimum 1, the maximum 100000.
+	// there are more new traces in 20 seconds, the page holds so many of them, and twice as
+	// many that failed or have a slow call. The default is 200, the minimum 1, the maximum 100000.
 	Held int `mapstructure:"held"`
 
 	// Bytes is the largest size of all held traces together, in bytes. Beyond
