@@ -178,10 +178,13 @@ func translate(of *rule, value pcommon.Value) string {
 // bareModel returns the last part of a model that is named by its path, as Google's APIs do:
 // projects/p/locations/l/publishers/google/models/m, models/m. Any other text stays.
 func bareModel(slot Slot, text string) string {
+	if slot != SlotGenAIRequestModel && slot != SlotGenAIResponseModel {
+		return text
+	}
 	const last = "models/"
 	at := strings.LastIndex(text, last) + len(last)
 	byPath := at == len(last) || strings.HasPrefix(text, "projects/") || strings.HasPrefix(text, "publishers/")
-	if (slot == SlotGenAIRequestModel || slot == SlotGenAIResponseModel) && at >= len(last) && at < len(text) && byPath {
+	if at >= len(last) && at < len(text) && byPath {
 		return text[at:]
 	}
 	return text
