@@ -75,6 +75,8 @@ type Origin struct {
 	// that does, as far as it is known.
 	plain  bool
 	writer workload.Details
+	// asked is when Known last asked who writes it.
+	asked time.Time
 }
 
 // readOrigin returns the origin of a file or stream: of a resource, and the attributes of one
@@ -317,18 +319,13 @@ type Known struct {
 
 	mu      sync.Mutex
 	writers *writers
-	by      *lastused.Map[string, *known]
-}
-
-type known struct {
-	origin *Origin
-	asked  time.Time
+	by      *lastused.Map[string, *Origin]
 }
 
 // NewKnown returns a Known of at most limit files and streams.
 func NewKnown(limit int, now func() time.Time) *Known {
-	w := &writers{proc: "/proc", processes: workload.NewNamespaceProcesses("/"), now: now}
-	return &Known{now: now, writers: w, by: lastused.NewMap[string, *known](max(limit, 2))}
+	w := &writers{processes: workload.NewNamespaceProcesses("/"), now: now}
+	return &Known{now: now, writers: w, by: lastused.NewMap[string, *Origin](max(limit, 2))}
 }
 
 // Of returns the origin of a record's file or stream: of its resource, and of its
@@ -339,16 +336,17 @@ func (k *Known) Of(resource, record pcommon.Map) *Origin {
 	defer k.mu.Unlock()
 	now := k.now()
 	before, ok := k.by.Get(key)
-	if ok && (!before.origin.plain || now.Sub(before.asked) < askAgain) {
-		return before.origin
+	if ok && (!before.plain || now.Sub(before.asked) < askAgain) {
+		return before
 	}
 	o := readOrigin(resource, record, k.writers.of)
 	if ok {
 		before.asked = now
-		if a, b := &o.writer, &before.origin.writer; !a.NamespacePID.Known || a.NamespacePID == b.NamespacePID && a.Start.Sub(b.Start).Abs() < 2*time.Second {
-			return before.origin // the program may have ended since it wrote the lines
+		if a, b := &o.writer, &before.writer; !a.NamespacePID.Known || a.NamespacePID == b.NamespacePID && a.Start.Sub(b.Start).Abs() < 2*time.Second {
+			return before // the program may have ended since it wrote the lines
 		}
 	}
-	k.by.Put(strings.Clone(key), &known{o, now})
+	o.asked = now
+	k.by.Put(strings.Clone(key), o)
 	return o
 }

@@ -28,7 +28,6 @@ var starters = map[string]bool{
 // those of its own PID namespace and, without privileges, of its own user. It is not safe
 // for concurrent use.
 type writers struct {
-	proc      string
 	processes *workload.Processes
 	now       func() time.Time
 
@@ -103,21 +102,11 @@ func agreed[T comparable](all []workload.Process, of func(*workload.Process) T) 
 // scan looks at the outputs of all processes. Few are files.
 func (w *writers) scan() {
 	w.outputs = w.outputs[:0]
-	folder, err := os.Open(w.proc)
-	if err != nil {
-		return
-	}
-	defer func() { _ = folder.Close() }()
-	// Names that were read before an error are good.
-	names, _ := folder.Readdirnames(maxScanned)
-	for _, name := range names {
-		pid, err := strconv.ParseUint(name, 10, 32)
-		if err != nil {
-			continue
-		}
+	for _, pid := range w.processes.IDs(maxScanned) {
 		for _, descriptor := range [...]string{"1", "2"} {
-			if file, err := os.Stat(filepath.Join(w.proc, name, "fd", descriptor)); err == nil && file.Mode().IsRegular() {
-				w.outputs = append(w.outputs, output{file, uint32(pid)})
+			path := filepath.Join("/proc", strconv.FormatUint(uint64(pid), 10), "fd", descriptor)
+			if file, err := os.Stat(path); err == nil && file.Mode().IsRegular() {
+				w.outputs = append(w.outputs, output{file, pid})
 			}
 		}
 	}
