@@ -303,13 +303,10 @@ var reasons = [...]struct{ text, state string }{
 // slurm reads why Slurm ended a job. A job that its user cancelled has no reason.
 func (s *Scanner) slurm(line string) {
 	for _, r := range reasons {
-		if !strings.Contains(line, r.text) {
-			continue
-		}
-		if s.found == nil || s.found.Stack == "" {
+		if strings.Contains(line, r.text) && (s.found == nil || s.found.Stack == "") {
 			s.found = &Failure{Class: "slurm." + r.state, Message: strings.Clone(line[:min(len(line), maxMessage)]), Rank: -1}
+			return
 		}
-		return
 	}
 }
 
@@ -355,11 +352,10 @@ func ReadKill(line string) (k Kill, ok bool) {
 // Killed adds that the kernel killed the process, which says more than that it ended by a
 // signal.
 func (s *Scanner) Killed(message string) {
-	f := Failure{Class: outOfMemory, Rank: -1}
+	f := Failure{Rank: -1}
 	if s.found != nil && s.found.Stack == "" {
 		f = *s.found
-		f.Class = outOfMemory
 	}
-	f.Message, f.Evident = message, true
+	f.Class, f.Message, f.Evident = outOfMemory, message, true
 	s.found = &f
 }

@@ -296,10 +296,7 @@ func leading(text string) (number string, ok bool) {
 	for end < len(text) && (isWord(text[end]) || strings.IndexByte("+-.,:", text[end]) >= 0) {
 		end++
 	}
-	for end > 0 && strings.IndexByte(".,:", text[end-1]) >= 0 {
-		end--
-	}
-	text = text[:end]
+	text = strings.TrimRight(text[:end], ".,:")
 	if _, ok := Number(text); ok {
 		return text, true
 	}

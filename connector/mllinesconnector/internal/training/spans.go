@@ -29,9 +29,11 @@ func (p *Process) add(name, phase string, number int64, start, end time.Time) pt
 	if start.Unix() < 0 {
 		start = end // a clock that was never set
 	}
+	var id [8]byte
+	binary.BigEndian.PutUint64(id[:], hash(string(p.trace[:])+name, uint64(number), uint64(end.UnixNano()))) // #nosec G115 -- hashed
 	s := p.spans.AppendEmpty()
 	s.SetTraceID(p.trace)
-	s.SetSpanID(idOf(p.trace, name, uint64(number), uint64(end.UnixNano()))) // #nosec G115 -- hashed
+	s.SetSpanID(id)
 	s.SetName(name)
 	s.SetKind(ptrace.SpanKindInternal)
 	s.SetStartTimestamp(pcommon.NewTimestampFromTime(start))
@@ -92,11 +94,6 @@ func writeValues(r *format.Reading, attrs pcommon.Map) {
 func traceOf(key string, attempt uint64) (id [16]byte) {
 	binary.BigEndian.PutUint64(id[:8], hash(key, attempt))
 	binary.BigEndian.PutUint64(id[8:], hash(key, ^attempt))
-	return id
-}
-
-func idOf(trace [16]byte, name string, numbers ...uint64) (id [8]byte) {
-	binary.BigEndian.PutUint64(id[:], hash(string(trace[:])+name, numbers...))
 	return id
 }
 
