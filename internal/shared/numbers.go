@@ -21,11 +21,15 @@ func Median(values []float64) float64 {
 	return values[(n-1)/2]/2 + values[n/2]/2 // the sum of two may be infinite
 }
 
-// Mean returns the mean of values, NaN if there are none.
-func Mean(values []float64) float64 {
-	sum := 0.0
+// Sum returns the sum of values.
+func Sum[T int64 | float64](values []T) (sum T) {
 	for _, value := range values {
 		sum += value
 	}
-	return sum / float64(len(values))
+	return sum
+}
+
+// Mean returns the mean of values, NaN if there are none.
+func Mean(values []float64) float64 {
+	return Sum(values) / float64(len(values))
 }

@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/nesting"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 // Bound is what limits a run.
@@ -133,12 +134,7 @@ func (t *Times) Add(other *Times) {
 }
 
 // Sum returns all seconds.
-func (t *Times) Sum() (all float64) {
-	for _, seconds := range t {
-		all += seconds
-	}
-	return all
-}
+func (t *Times) Sum() float64 { return shared.Sum(t[:]) }
 
 // Span is what is known of the time of a call, a request or a part of one.
 type Span struct {

@@ -143,10 +143,7 @@ func (l *Level) Add(d time.Duration) {
 	// Median sorts.
 	median, n := math.Log(shared.Median(l.block)), len(l.block)
 	shortest := math.Log(l.block[0])
-	total := 0.0
-	for _, one := range l.block {
-		total += one
-	}
+	total := shared.Sum(l.block)
 	l.block, l.distinct = l.block[:0], 0
 	if !l.first {
 		l.first = true

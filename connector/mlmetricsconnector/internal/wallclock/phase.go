@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 // Phase is a part of training that a span can time.
@@ -165,10 +166,7 @@ func (w *Window) Ratios(now time.Time) (ratios [states]float64, ok bool) {
 			sum.Add(&slot.spent)
 		}
 	}
-	total := int64(0)
-	for _, nanoseconds := range sum {
-		total += nanoseconds
-	}
+	total := shared.Sum(sum[:])
 	if total <= 0 {
 		return ratios, false
 	}
