@@ -43,8 +43,11 @@ func (s *Seen) noteGPU(m pmetric.Metric, resource pcommon.Map, now time.Time) {
 			s.fleet.Describe(key, p.Index, device.Name)
 		case p.Quantity == gpupoint.ProcessMemory:
 			s.noteProcess(key, attrs)
-		case p.ID != "":
-			s.noteReading(key, p, r)
+		case p.ID == "":
+		case p.Quantity == gpupoint.Throttle:
+			s.fleet.Throttle(key, p.Name, p.Value > 0, r)
+		case p.Quantity != gpupoint.Status || p.Name == mlattr.HardwareStateFailed:
+			s.fleet.Set(key, p.Quantity, p.Value, r)
 		}
 		if priced && key.ID != "" {
 			s.fleet.Set(key, gpus.Price, cost, r)
@@ -72,16 +75,6 @@ func (s *Seen) noteProcess(key gpus.Key, attrs pcommon.Map) {
 	run, owner := gpupoint.HolderOf(attrs)
 	if ok && run != "" && key.ID != "" {
 		s.fleet.Process(key, gpus.Run{ID: run, Service: owner.Service}, owner.Rank, mlattr.ReadPID(v))
-	}
-}
-
-// noteReading records what a point says of the GPU itself.
-func (s *Seen) noteReading(key gpus.Key, p *gpupoint.Point, r gpus.Reading) {
-	switch {
-	case p.Quantity == gpupoint.Throttle:
-		s.fleet.Throttle(key, p.Name, p.Value > 0, r)
-	case p.Quantity != gpupoint.Status || p.Name == mlattr.HardwareStateFailed:
-		s.fleet.Set(key, p.Quantity, p.Value, r)
 	}
 }
 
