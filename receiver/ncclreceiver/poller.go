@@ -212,7 +212,7 @@ func (p *poller) ask(ctx context.Context, now time.Time) {
 		return
 	}
 	before := p.last
-	p.last = job.Of(answer, job.Host{Addresses: p.addresses(), Processes: p.processes})
+	p.last = job.Of(answer, job.Host{Addresses: p.addresses(), Describe: p.processes.Describe})
 	if before != nil && before.RunID != p.last.RunID {
 		p.other = p.answered
 	}

@@ -14,17 +14,12 @@ import (
 // maxDescribed limits the processes of a job on this host that are read.
 const maxDescribed = 256
 
-// Processes describes processes by their ids; it reports false for one that has
-// ended.
-type Processes interface {
-	Describe(pid uint32) (workload.Process, bool)
-}
-
 // Host is the host of the collector.
 type Host struct {
 	// Addresses are those of its interfaces.
 	Addresses map[netip.Addr]bool
-	Processes Processes
+	// Describe describes a process by its id; it reports false for one that has ended.
+	Describe func(pid uint32) (workload.Process, bool)
 }
 
 // Job is the job that has given an answer.
@@ -63,7 +58,7 @@ func Of(answer *ras.Answer, host Host) *Job {
 				continue
 			}
 			described[rank.PID] = true
-			found, ok := describe(host.Processes, rank.PID)
+			found, ok := host.workload(rank.PID)
 			if !ok {
 				continue
 			}
@@ -79,12 +74,12 @@ func Of(answer *ras.Answer, host Host) *Job {
 	return j
 }
 
-// describe returns the workload of a process that sees itself under this id.
-func describe(processes Processes, pid int) (workload.Workload, bool) {
+// workload returns the workload of a process that sees itself under this id.
+func (h *Host) workload(pid int) (workload.Workload, bool) {
 	if pid <= 0 || pid > 1<<31-1 || pid == os.Getpid() {
 		return workload.Workload{}, false
 	}
-	process, found := processes.Describe(uint32(pid)) // #nosec G115 -- checked above
+	process, found := h.Describe(uint32(pid)) // #nosec G115 -- checked above
 	own := process.NamespacePID
 	return process.Workload, found && own.Known && own.Value == int64(pid)
 }

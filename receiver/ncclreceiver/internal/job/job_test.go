@@ -40,7 +40,7 @@ func world(hash string, pids ...int) ras.Communicator {
 
 func of(processes table, communicators ...ras.Communicator) (*job.Job, *ras.Answer) {
 	answer := &ras.Answer{Communicators: communicators}
-	return job.Of(answer, job.Host{Addresses: map[netip.Addr]bool{here: true}, Processes: processes}), answer
+	return job.Of(answer, job.Host{Addresses: map[netip.Addr]bool{here: true}, Describe: processes.Describe}), answer
 }
 
 // A communicator of two ranks has the ranks of the run by their processes.
