@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/saved"
 )
 
@@ -102,14 +103,9 @@ func printable(path string) bool {
 
 func describe(path string, info fs.FileInfo) Dump {
 	job := strings.TrimRight(path, "0123456789")
-	digits := path[len(job):]
-	rank, err := strconv.ParseInt(digits, 10, 32)
+	rank, err := strconv.ParseInt(path[len(job):], 10, 32)
 	if err != nil {
 		rank = -1
 	}
-	written := info.ModTime()
-	if now := time.Now(); written.After(now) {
-		written = now
-	}
-	return Dump{Path: path, Job: job, Size: info.Size(), Written: written, Rank: rank}
+	return Dump{Path: path, Job: job, Size: info.Size(), Written: shared.Earlier(info.ModTime(), time.Now()), Rank: rank}
 }

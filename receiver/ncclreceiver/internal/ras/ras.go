@@ -291,8 +291,7 @@ func (c *Client) Status(ctx context.Context) (*Answer, error) {
 func (c *Client) connect(ctx context.Context) (net.Conn, *bufio.Reader, error) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.Handshake, handshake))
 	defer cancel()
-	var dialer net.Dialer
-	conn, err := dialer.DialContext(ctx, "tcp", c.Endpoint)
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", c.Endpoint)
 	if err != nil {
 		return nil, nil, failed(err)
 	}
