@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/health"
@@ -121,13 +122,8 @@ func (c *errorCounts) of(id string) map[errorSeries]int64 {
 func (c *errorCounts) since(id string, after time.Time) []health.Error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var recent []health.Error
-	for of, last := range c.gpus[id].last {
-		if last.After(after) {
-			recent = append(recent, of)
-		}
-	}
-	return recent
+	last := c.gpus[id].last
+	return mlattr.Where(maps.Keys(last), func(of health.Error) bool { return last[of].After(after) })
 }
 
 // forgetTimes forgets when a GPU's errors occurred, so that they no longer count

@@ -2,6 +2,7 @@ package amdsource
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -75,9 +76,8 @@ func (g *gpu) ask(rootPath string, wants func(*device.Quantity) bool) {
 		}
 		r := reader{sys: sys, wants: wants, into: &read.Readings}
 		r.numbers(folder, files)
-		for i, speed := range [...]string{"current", "max"} {
-			r.generation([...]*device.Quantity{device.PCIeGeneration, device.PCIeMaxGeneration}[i], sys.Text(folder+speed+"_link_speed"))
-		}
+		r.generation(device.PCIeGeneration, sys.Text(folder+"current_link_speed"))
+		r.generation(device.PCIeMaxGeneration, sys.Text(folder+"max_link_speed"))
 		for line := range strings.Lines(sys.Text(folder + "ras/umc_err_count")) { // ue: 0, then ce: 0
 			kind, count, _ := strings.Cut(line, ":")
 			r.store(map[string]*device.Quantity{"ue": device.ECCUncorrected, "ce": device.ECCCorrected}[kind], count, 1)
@@ -129,10 +129,8 @@ func (r *reader) store(of *device.Quantity, text string, unit float64) {
 
 // generation stores the generation of a link's speed, such as 16.0 GT/s PCIe.
 func (r *reader) generation(of *device.Quantity, speed string) {
-	for i, name := range generations {
-		if strings.HasPrefix(speed, name) {
-			of.Store(r.into, float64(i+1))
-		}
+	if i := slices.IndexFunc(generations, func(name string) bool { return strings.HasPrefix(speed, name) }); i >= 0 {
+		of.Store(r.into, float64(i+1))
 	}
 }
 

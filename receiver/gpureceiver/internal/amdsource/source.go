@@ -62,12 +62,12 @@ func (s *Source) Add(ctx context.Context, snapshot *device.Snapshot) {
 	if err != nil {
 		return
 	}
+	defer func() { _ = sys.Close() }() // it was only read
 	var present []*gpu
 	for i, address := range sys.Devices("amdgpu") {
 		present = append(present, s.known(sys, address, i))
 	}
 	if len(present) == 0 {
-		_ = sys.Close() // it was only read
 		return
 	}
 	if now := s.opts.Now(); s.opts.Wants(device.ProcessList) && now.Sub(s.listed) >= s.opts.SlowInterval {
@@ -77,7 +77,6 @@ func (s *Source) Add(ctx context.Context, snapshot *device.Snapshot) {
 	for _, g := range present {
 		g.ask(s.opts.RootPath, s.opts.Wants)
 	}
-	_ = sys.Close() // it was only read
 	limit, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()
 	for _, g := range present {
