@@ -42,7 +42,11 @@ type Process struct {
 // workloads have the names of their users.
 func NewProcesses(rootPath string, userNames bool) *Processes {
 	root := filepath.Join("/", rootPath, "proc")
-	p := &Processes{root: root, hostPIDs: hasHostPIDs(root)}
+	// Process 2 of the host is always the kernel's kthreadd, which a PID namespace does not
+	// show. A proc file system that hides other users' processes (hidepid) does not show it
+	// either, so that with it a missing process has ended.
+	comm, _ := read(os.Open, filepath.Join(root, "2", "comm"))
+	p := &Processes{root: root, hostPIDs: strings.TrimSpace(string(comm)) == "kthreadd"}
 	if userNames {
 		p.users = newUsers(rootPath)
 	}
@@ -54,15 +58,6 @@ func NewProcesses(rootPath string, userNames bool) *Processes {
 // Details.NamespacePID, because an id of a container may name another process here.
 func NewNamespaceProcesses(rootPath string) *Processes {
 	return &Processes{root: filepath.Join("/", rootPath, "proc"), hostPIDs: true}
-}
-
-// hasHostPIDs reports whether a proc file system shows the host's processes.
-// Process 2 of the host is always the kernel's kthreadd, which a PID namespace
-// does not show. A proc file system that hides other users' processes (hidepid)
-// does not show it either, so that with it a missing process has ended.
-func hasHostPIDs(root string) bool {
-	comm, err := read(os.Open, filepath.Join(root, "2", "comm"))
-	return err == nil && strings.TrimSpace(string(comm)) == "kthreadd"
 }
 
 // Visible reports whether the host's processes are visible.
@@ -117,7 +112,12 @@ func (p *Processes) Describe(pid uint32) (Process, bool) {
 	found := Process{
 		Details:  Details{Executable: stat.executable, NamespacePID: namespacePID, startTicks: stat.start},
 		Workload: Identify(environment, cgroup, userID),
-		Evidence: evidence(cgroup, groupErr, environment, environErr),
+		Evidence: Evidence{
+			Cgroup:     sourceState(cgroup != Cgroup{}, groupErr),
+			Environ:    sourceState(len(environment) > 0, environErr),
+			Slurm:      sourceState(cgroup.SlurmJobID != "" || id(environment["SLURM_JOB_ID"]) != "", nil),
+			cgroupRead: groupErr == nil,
+		},
 	}
 	if p.users != nil && found.ContainerID == "" && found.PodUID == "" {
 		found.UserName = p.users.of(userID, found.SlurmJobID, environment["SLURM_JOB_USER"])
@@ -140,10 +140,7 @@ func (p *Processes) Alive(pid uint32, details *Details) bool {
 		return !gone(err)
 	}
 	stat, parsed := parseStat(raw)
-	if !parsed {
-		return true
-	}
-	return !stat.ended() && (details.startTicks == 0 || details.startTicks == stat.start)
+	return !parsed || !stat.ended() && (details.startTicks == 0 || details.startTicks == stat.start)
 }
 
 // Thread is a thread of a process.
@@ -189,16 +186,6 @@ func (p *Processes) boot() time.Time {
 	// Without the file there is no boot time.
 	raw, _ := read(os.Open, filepath.Join(p.root, "stat"))
 	return parseBoot(raw)
-}
-
-// evidence returns the state of each source for a process.
-func evidence(cgroup Cgroup, cgroupErr error, environment Environment, environErr error) Evidence {
-	return Evidence{
-		Cgroup:     sourceState(cgroup != Cgroup{}, cgroupErr),
-		Environ:    sourceState(len(environment) > 0, environErr),
-		Slurm:      sourceState(cgroup.SlurmJobID != "" || id(environment["SLURM_JOB_ID"]) != "", nil),
-		cgroupRead: cgroupErr == nil,
-	}
 }
 
 // sourceState is the state of a source that was tried and found something or not.

@@ -279,14 +279,10 @@ func serviceName(resourceAttributes string) string {
 	name := ""
 	for pair := range strings.SplitSeq(resourceAttributes, ",") {
 		key, value, found := strings.Cut(pair, "=")
-		if !found || strings.TrimSpace(key) != "service.name" {
-			continue
-		}
 		decoded, err := url.PathUnescape(strings.TrimSpace(value))
-		if err != nil || len(decoded) > maxValueLength || !utf8.ValidString(decoded) {
-			continue
+		if found && strings.TrimSpace(key) == "service.name" && err == nil && len(decoded) <= maxValueLength && utf8.ValidString(decoded) {
+			name = decoded
 		}
-		name = decoded
 	}
 	return name
 }
