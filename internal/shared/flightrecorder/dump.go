@@ -85,9 +85,8 @@ func Read(data []byte, rank int64) (*Dump, error) {
 	entries, _ := top["entries"].(*list)
 	groups := make(map[string]*calls)
 	for _, v := range entries.all(maxEntries) {
-		if e, ok := v.(dict); ok {
-			addEntry(groups, e, config)
-		}
+		e, _ := v.(dict)
+		addEntry(groups, e, config)
 	}
 	d := &Dump{Rank: rank}
 	for _, name := range slices.Sorted(maps.Keys(groups)) {
@@ -104,15 +103,10 @@ func Read(data []byte, rank int64) (*Dump, error) {
 
 // addEntry adds a collective. Operations between two ranks have another order.
 func addEntry(groups map[string]*calls, e, config dict) {
-	if p2p, _ := e["is_p2p"].(bool); p2p {
-		return
-	}
+	p2p, _ := e["is_p2p"].(bool)
 	number, ok := e["collective_seq_id"].(int64)
-	if !ok || number < 0 {
-		return
-	}
 	of, _ := e["process_group"].(*list)
-	if of == nil || len(of.items) < 2 {
+	if p2p || !ok || number < 0 || of == nil || len(of.items) < 2 {
 		return
 	}
 	name, _ := of.items[0].(string)
@@ -127,9 +121,7 @@ func addEntry(groups map[string]*calls, e, config dict) {
 		groups[name] = g
 	}
 	operation := e.text("profiling_name")
-	if _, after, ok := strings.Cut(operation, ":"); ok {
-		operation = after
-	}
+	operation = operation[strings.IndexByte(operation, ':')+1:]
 	// Gloo retires what is completed, and leaves its state.
 	retired, _ := e["retired"].(bool)
 	entry := &Entry{
@@ -209,10 +201,7 @@ func shape(v any, depth int) string {
 func readFrame(v any) string {
 	frames, _ := v.(*list)
 	for _, item := range frames.all(maxFrames) {
-		f, ok := item.(dict)
-		if !ok {
-			continue
-		}
+		f, _ := item.(dict)
 		file := f.text("filename")
 		if file == "" || strings.Contains(file, "/torch/") || strings.HasPrefix(file, "<") {
 			continue
