@@ -192,11 +192,11 @@ type resourceFacts struct {
 
 // spanFacts is what the current span says.
 type spanFacts struct {
-	ofSpan          *vocabulary.Facts
-	ofEvent         vocabulary.Facts
-	fact            spanfact.Fact
-	spanAttrs       pcommon.Map
-	recordedCalls   recordedCalls
+	ofSpan        *vocabulary.Facts
+	ofEvent       vocabulary.Facts
+	fact          spanfact.Fact
+	spanAttrs     pcommon.Map
+	recordedCalls recordedCalls
 	// trace is that of the span, and hash its hash.
 	trace pcommon.TraceID
 	hash  nesting.Trace
