@@ -174,8 +174,6 @@ const (
 	maxGPUPrice  = 1e6
 )
 
-var _ component.Config = (*Config)(nil)
-
 func createDefaultConfig() component.Config {
 	return &Config{
 		FlushInterval:     defaultFlushInterval,

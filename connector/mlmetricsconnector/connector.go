@@ -55,8 +55,6 @@ type metricsConnector struct {
 	shutdown sync.Once
 }
 
-var _ connector.Traces = (*metricsConnector)(nil)
-
 func newMetricsConnector(set connector.Settings, cfg *Config, registry *instancesByID, next consumer.Metrics) (*metricsConnector, error) {
 	tel, err := newTelemetry(set)
 	if err != nil {

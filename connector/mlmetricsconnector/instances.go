@@ -36,8 +36,6 @@ type instances struct {
 	keeping
 }
 
-var _ shared.Object = (*instances)(nil)
-
 func newInstances(set connector.Settings, cfg *Config) *instances {
 	return &instances{set: set, cfg: cfg, seen: points.NewSeen(cfg.Prices.GPUHour), history: change.NewHistory()}
 }

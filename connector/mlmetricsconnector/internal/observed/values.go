@@ -163,11 +163,8 @@ func firstText(v pcommon.Value) string {
 
 // joined returns a+separator+b, or one of them if the other is empty.
 func (o *Values) joined(a, separator, b string) string {
-	switch {
-	case a == "":
-		return b
-	case b == "":
-		return a
+	if a == "" || b == "" {
+		return a + b
 	}
 	sum := maphash.Comparable(composedSeed, [...]string{a, separator, b})
 	if text, known := o.composed[sum]; known {

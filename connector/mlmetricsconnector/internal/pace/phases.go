@@ -44,7 +44,6 @@ type Phases struct {
 	steps  int64
 	// usual are the mean times before Keep was called after keptAt steps.
 	usual  phaseTimes
-	kept   bool
 	keptAt int64
 	// long has a bit for each of the newest groups: whether it has a long step. work is the
 	// usual work of a step, in nanoseconds.
@@ -95,7 +94,6 @@ func (p *Phases) Keep(last int) {
 			all[phase] = append(all[phase], float64(seconds)/float64(b.steps))
 		}
 	}
-	p.kept = len(all[wholeStep]) > 0
 	for phase := range p.usual {
 		p.usual[phase] = float32(shared.Median(all[phase]))
 	}
@@ -119,7 +117,7 @@ const explains = 0.1
 // nothing was kept, or no step was added since.
 func (p *Phases) Growths() (growths [MaxPhases]Growth, ok bool) {
 	recent, n := p.recent()
-	if !p.kept || n == 0 {
+	if p.usual[wholeStep] == 0 || n == 0 {
 		return growths, false
 	}
 	for phase := range growths {
