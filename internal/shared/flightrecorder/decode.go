@@ -230,8 +230,6 @@ func (d *decoder) signed(raw []byte) (v int64) {
 	for i, b := range raw {
 		v |= int64(b) << (8 * i)
 	}
-	if shift := 64 - 8*len(raw); len(raw) > 0 && shift > 0 {
-		v = v << shift >> shift
-	}
-	return v
+	shift := 64 - 8*len(raw)
+	return v << shift >> shift
 }

@@ -276,13 +276,7 @@ func parseStat(raw []byte) (stat, bool) {
 // ended reports whether the process is a zombie or dead. A process whose first
 // thread has ended also looks like a zombie, while its other threads run.
 func (s *stat) ended() bool {
-	switch s.state {
-	case 'Z':
-		return s.threads <= 1
-	case 'X', 'x':
-		return true
-	}
-	return false
+	return s.state == 'Z' && s.threads <= 1 || s.state == 'X' || s.state == 'x'
 }
 
 // parseBoot reads the time of the boot from /proc/stat.
