@@ -459,9 +459,6 @@ func (t *tenants) of(event *device.Event) workload.Workload {
 // concerns reports whether an event can concern a MIG device. An event without
 // an instance concerns the whole GPU.
 func concerns(event *device.Event, mig *device.MIG) bool {
-	if mig == nil {
-		return true
-	}
-	return (!event.GPUInstance.Known || event.GPUInstance.Value == int64(mig.GPUInstance)) &&
+	return mig == nil || (!event.GPUInstance.Known || event.GPUInstance.Value == int64(mig.GPUInstance)) &&
 		(!event.ComputeInstance.Known || event.ComputeInstance.Value == int64(mig.ComputeInstance))
 }

@@ -25,7 +25,10 @@ func (p *points) recordWorkloads(gpu *device.GPU) (merged int) {
 		p.recordProcess(&process)
 	}
 	for _, pod := range idleOwners(gpu) {
-		sums.addOwner(pod)
+		// One that has a process is there already. The others hold 0 bytes of memory.
+		if !slices.ContainsFunc(sums.sums, func(sum groupSum) bool { return sum.workload.Pod == pod }) {
+			addKnown(&sums.of(workload.Workload{Pod: pod}).memory, device.Read(0))
+		}
 	}
 	p.recordProcessTypes(gpu)
 	for _, sum := range sums.sums {
@@ -121,14 +124,6 @@ func (g *groups) add(w workload.Workload, memory, utilization device.Number) {
 func addKnown(to *device.Number, number device.Number) {
 	if number.Known {
 		*to = device.Read(to.Value + number.Value)
-	}
-}
-
-// addOwner adds a pod that holds the GPU, with 0 bytes of memory, unless one of its
-// processes was added.
-func (g *groups) addOwner(pod workload.Pod) {
-	if !slices.ContainsFunc(g.sums, func(sum groupSum) bool { return sum.workload.Pod == pod }) {
-		addKnown(&g.of(workload.Workload{Pod: pod}).memory, device.Read(0))
 	}
 }
 

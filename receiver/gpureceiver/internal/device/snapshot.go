@@ -53,11 +53,8 @@ type Snapshot struct {
 
 // OnlyAMD reports whether the host has AMD GPUs and no driver of NVIDIA.
 func (s *Snapshot) OnlyAMD() bool {
-	switch s.Driver {
-	case DriverLibraryMissing, DriverMissing, DriverUnsupportedBuild:
-		return slices.ContainsFunc(s.GPUs, func(gpu GPU) bool { return gpu.Vendor == AMD })
-	}
-	return false
+	without := []DriverState{DriverLibraryMissing, DriverMissing, DriverUnsupportedBuild}
+	return slices.Contains(without, s.Driver) && slices.ContainsFunc(s.GPUs, func(gpu GPU) bool { return gpu.Vendor == AMD })
 }
 
 // Identity identifies a GPU or MIG device. The keys are those of recordings.

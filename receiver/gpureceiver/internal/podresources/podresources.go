@@ -194,8 +194,6 @@ const (
 	maxOwners = 128
 )
 
-var errTooMany = errors.New("the kubelet lists more than 16384 devices of GPUs")
-
 // Owners are the containers with GPUs, by the names of their devices.
 type Owners map[string][]workload.Pod
 
@@ -230,7 +228,7 @@ func ownersOf(answer *podresourcesapi.ListPodResourcesResponse) (Owners, error) 
 			}
 			for found := range devicesOf(container) {
 				if holdings++; holdings > maxHoldings {
-					return nil, errTooMany
+					return nil, fmt.Errorf("the kubelet lists more than %d devices of GPUs", maxHoldings)
 				}
 				// The kubelet lists several shares of a device together.
 				if owners := o[found]; len(owners) == 0 || owners[len(owners)-1] != owner {
