@@ -353,10 +353,8 @@ func (h *History) Before(of Subject, at time.Time) []Change {
 // concerns reports whether a change may matter to a subject.
 func (h *History) concerns(c *Change, of Subject) bool {
 	if c.Of.Host != "" {
-		if run := h.runs[Subject{Resource: of.Resource, Run: of.Run}]; run != nil && slices.Contains(run.Hosts, c.Of.Host) {
-			return true
-		}
-		return c.Of.Host == of.Host
+		run := h.runs[Subject{Resource: of.Resource, Run: of.Run}]
+		return c.Of.Host == of.Host || run != nil && slices.Contains(run.Hosts, c.Of.Host)
 	}
 	run := c.RunID()
 	if run != "" && of.Run != "" {

@@ -272,10 +272,8 @@ func (f *Fleet) settle(g *gpu) []*holder {
 		g.present += shared.OneIf[int](h.current)
 		g.holding += shared.OneIf[int](h.holds())
 	}
-	if g.holding == 0 {
+	if g.heldSince = cmp.Or(g.heldSince, g.seen); g.holding == 0 {
 		g.heldSince = time.Time{}
-	} else if g.heldSince.IsZero() {
-		g.heldSince = g.seen
 	}
 	all := slices.SortedFunc(maps.Values(g.holders), compareHolders)
 	if g.failed.IsZero() {

@@ -153,12 +153,8 @@ func (c *clock) begin(begun int64, now time.Time) []streams.Update {
 // describe keeps what a resource reveals about the rank's program.
 func (c *clock) describe(p *Program) {
 	world, tokens := c.program.World, c.program.Tokens
-	if c.program = *p; p.World <= 0 {
-		c.program.World = world
-	}
-	if p.Tokens <= 0 {
-		c.program.Tokens = tokens
-	}
+	c.program = *p
+	c.program.World, c.program.Tokens = cmp.Or(p.World, world), cmp.Or(p.Tokens, tokens)
 	if world > 0 && world != c.program.World || tokens > 0 && tokens != c.program.Tokens {
 		// Fewer ranks take longer for the same batch, and so does a larger batch.
 		c.comparison = comparison{without: c.without}

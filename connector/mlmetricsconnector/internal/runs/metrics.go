@@ -127,9 +127,7 @@ func (c *clock) train(is *shown, now time.Time) (updates []streams.Update) {
 	if c.forgotten {
 		return nil
 	}
-	if !is.last.IsZero() {
-		c.heard = is.last
-	}
+	c.heard = cmp.Or(is.last, c.heard)
 	if is.trains() {
 		c.heard, c.between = is.Seen, is.Patience
 	}
