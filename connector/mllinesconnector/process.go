@@ -35,13 +35,6 @@ type stream struct {
 	only      *process
 }
 
-func newStream(o *origin.Origin, after time.Time) *stream {
-	s := &stream{origin: o, after: after}
-	s.only = newProcess(s, "", -1, -1)
-	s.processes = map[string]*process{"": s.only}
-	return s
-}
-
 // end returns the end of the newest step of the processes, zero if there is none.
 func (s *stream) end() (end time.Time) {
 	if s == nil {

@@ -49,7 +49,9 @@ func (ps *programs) of(o *origin.Origin, now time.Time) *stream {
 		if len(ps.streams) >= ps.most && !ps.makeRoom(now) {
 			return nil
 		}
-		s = newStream(o, ps.newest[o.Program].end())
+		s = &stream{origin: o, after: ps.newest[o.Program].end()}
+		s.only = newProcess(s, "", -1, -1)
+		s.processes = map[string]*process{"": s.only}
 		ps.restore(s.only)
 		ps.streams[o.Owner], ps.newest[o.Program] = s, s
 	}

@@ -146,10 +146,7 @@ func (s *Scanner) within(line string) bool {
 	if strings.HasSuffix(class, "ChildFailedError") {
 		return true // of the launcher, which says next what failed
 	}
-	rank := int64(-1)
-	if s.found != nil {
-		rank = s.found.Rank
-	}
+	rank := cmp.Or(s.found, &Failure{Rank: -1}).Rank
 	s.found = &Failure{Class: class, Message: message, Stack: strings.TrimRight(string(s.stack), "\n"), Rank: rank}
 	return true
 }
