@@ -43,9 +43,6 @@ const (
 	maxFailures = 100
 )
 
-// errNoRecord means that a file has something else than records.
-var errNoRecord = errors.New("the file is not the kernel's log")
-
 // Options are the settings of a Reader.
 type Options struct {
 	// Path is the log's file, /dev/kmsg.
@@ -175,7 +172,7 @@ func (s *stream) next(from io.Reader) error {
 	}
 	line, sequence, ok := lineOf(string(s.buffer[:n]))
 	if !ok {
-		return s.failed(errNoRecord)
+		return s.failed(errors.New("the file is not the kernel's log"))
 	}
 	s.failures = 0
 	if missing := sequence - s.sequence - 1; s.begun && sequence > s.sequence+1 {

@@ -10,9 +10,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 )
 
-// errUnsupportedBuild means that this program was built without cgo.
-var errUnsupportedBuild = errors.New(`"source" "nvml" needs a collector that was built with cgo on Linux; allowed in this one are "auto" and "replay"`)
-
 // Source stands for the GPUs in a program that cannot call NVML.
 type Source struct {
 	opts   Options
@@ -25,7 +22,7 @@ func New(opts Options) *Source { return &Source{opts: opts, states: stateLog{log
 // Start implements device.Source.
 func (s *Source) Start(context.Context, func(device.Event)) error {
 	if s.opts.RequireBuild {
-		return errUnsupportedBuild
+		return errors.New(`"source" "nvml" needs a collector that was built with cgo on Linux; allowed in this one are "auto" and "replay"`)
 	}
 	return nil
 }

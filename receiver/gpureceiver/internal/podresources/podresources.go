@@ -142,7 +142,7 @@ func (c *Client) list() (Owners, error) {
 	connection, err := grpc.NewClient("passthrough:///kubelet",
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
-			err := errConnectionLost
+			err := errors.New("the connection to the kubelet has ended")
 			once.Do(func() { err = nil })
 			return dialed, err
 		}),
@@ -160,9 +160,6 @@ func (c *Client) list() (Owners, error) {
 	}
 	return ownersOf(answer)
 }
-
-// errConnectionLost means that the request's one connection has ended.
-var errConnectionLost = errors.New("the connection to the kubelet has ended")
 
 // log logs a change of the answer's kind. A kubelet that was never there is not
 // logged, because most hosts have none.

@@ -167,7 +167,7 @@ func Parse(raw []byte) (*Recording, error) {
 		return nil, err
 	}
 	if document.IsZero() {
-		return nil, errEmpty
+		return nil, errors.New("the recording is empty")
 	}
 	if err := refuse(&document, ""); err != nil {
 		return nil, err
@@ -362,6 +362,3 @@ func refuse(node *yaml.Node, key string) error {
 	}
 	return nil
 }
-
-// errEmpty means that a file has no document.
-var errEmpty = errors.New("the recording is empty")
