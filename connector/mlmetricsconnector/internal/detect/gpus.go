@@ -149,9 +149,7 @@ func describeThrottled(r *runs.Run, g *gpus.State, all int) problem.Problem {
 		"clocks are lowered since " + clock(g.ThrottledSince) + ": " + listed(g.Throttled),
 		fmt.Sprintf("%.3g s a step, usually %.3g", times.Recent, times.Usual),
 	}
-	if all > 1 {
-		p.Evidence = append(p.Evidence, quantity(all-1, "other GPU", "other GPUs")+" of the run too")
-	}
+	addMore(&p, all-1, "%s of the run too", "other GPU", "other GPUs")
 	return p
 }
 

@@ -206,9 +206,7 @@ func rankEvidence(p *problem.Problem, r *runs.Run, stepped bool) (first *runs.Ra
 	for _, i := range apart[:min(len(apart), maxNamed)] {
 		p.Evidence = append(p.Evidence, nameOf(r, all[i])+" last finished "+last[i].What+" at "+clock(all[i].Alive))
 	}
-	if more := len(apart) - maxNamed; more > 0 {
-		p.Evidence = append(p.Evidence, "and "+quantity(more, "rank", "ranks")+" more")
-	}
+	addMore(p, len(apart)-maxNamed, "and %s more", "rank", "ranks")
 	for _, what := range slices.Sorted(maps.Keys(others)) {
 		p.Evidence = append(p.Evidence, quantity(others[what], "rank", "ranks")+" last finished "+what)
 	}

@@ -110,9 +110,7 @@ func describeStopped(p *problem.Problem, r *runs.Run, stopped []int) {
 			p.Evidence = append(p.Evidence, text)
 		}
 	}
-	if more := len(stopped) - len(p.Evidence); more > 0 {
-		p.Evidence = append(p.Evidence, strconv.Itoa(more)+" more ranks have stopped")
-	}
+	addMore(p, len(stopped)-len(p.Evidence), "%s have stopped", "more ranks", "more ranks")
 	p.Evidence = append(p.Evidence, "the others take steps")
 	p.Onset, p.Rank, p.Host = first.Alive, first.Name, first.Host
 	p.Value = p.Usual - float64(len(stopped))
@@ -125,9 +123,7 @@ func ncclEvidence(p *problem.Problem, r *runs.Run) {
 		_, name := nameOfStuck(r, &r.Stuck[i])
 		p.Evidence = append(p.Evidence, "NCCL: "+name+" "+r.Stuck[i].Reason())
 	}
-	if more := len(r.Stuck) - maxNamed; more > 0 {
-		p.Evidence = append(p.Evidence, fmt.Sprintf("NCCL: %s more", quantity(more, "rank", "ranks")))
-	}
+	addMore(p, len(r.Stuck)-maxNamed, "NCCL: %s more", "rank", "ranks")
 	if r.Wait.At.Before(p.Onset) {
 		return // of what was before
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
@@ -57,9 +56,8 @@ func failure(s *State, r *runs.Run, failed []*runs.Rank) problem.Problem {
 	})
 	first := failed[0]
 	p := of(r, mlattr.ProblemRunFailed)
-	p.Onset, p.Rank, p.Host = first.Failure.At, first.Name, first.Host
+	p.Onset, p.Rank, p.Host = shared.Earlier(first.Failure.At, s.Now), first.Name, first.Host // by a clock that may be ahead
 	p.Class, p.Message = first.Failure.Class, first.Failure.Message
-	p.Onset = shared.Earlier(p.Onset, s.Now) // by a clock that is ahead
 	// An error that ended a program does not become old.
 	p.Evident, p.Interval = s.Now, 0
 	p.Value, p.Unit = float64(len(failed)), "{rank}"
@@ -75,9 +73,7 @@ func failure(s *State, r *runs.Run, failed []*runs.Rank) problem.Problem {
 		}
 		p.Evidence = append(p.Evidence, nameOf(r, rank)+ended+rank.Failure.Class+in+" at "+clock(rank.Failure.At))
 	}
-	if more := len(failed) - len(p.Evidence); more > 0 {
-		p.Evidence = append(p.Evidence, strconv.Itoa(more)+" more ranks have failed")
-	}
+	addMore(&p, len(failed)-len(p.Evidence), "%s have failed", "more ranks", "more ranks")
 	return p
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/runs"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
@@ -81,6 +82,14 @@ func quantity(n int, one, many string) string {
 		return "1 " + one
 	}
 	return strconv.Itoa(n) + " " + many
+}
+
+// addMore adds evidence of n things more than it names, if there are any: form takes their number
+// with the noun.
+func addMore(p *problem.Problem, n int, form, one, many string) {
+	if n > 0 {
+		p.Evidence = append(p.Evidence, fmt.Sprintf(form, quantity(n, one, many)))
+	}
 }
 
 // listed returns the first values as text.
