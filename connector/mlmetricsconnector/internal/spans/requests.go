@@ -201,11 +201,8 @@ func (r *Reader) statedCost() (cost price.Cost, known bool) {
 
 // dollars returns a stated cost, or 0.
 func (r *Reader) dollars(slot vocabulary.Slot) float64 {
-	cost, ok := r.ofSpan.DoubleAt(slot)
-	if !ok || cost == 0 {
-		return 0
-	}
-	if !(cost > 0 && cost <= maxCost) {
+	cost, _ := r.ofSpan.DoubleAt(slot) // 0 if it is not stated
+	if !(cost >= 0 && cost <= maxCost) {
 		r.Skipped.OutOfRange++
 		return 0
 	}
