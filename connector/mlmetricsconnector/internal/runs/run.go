@@ -61,12 +61,7 @@ type Members struct {
 }
 
 // Telemetry returns the fraction of the ranks that send, NaN if it is unknown.
-func (m *Members) Telemetry() float64 {
-	if m.Expected == 0 {
-		return math.NaN()
-	}
-	return float64(m.Sending) / float64(m.Expected)
-}
+func (m *Members) Telemetry() float64 { return float64(m.Sending) / float64(m.Expected) }
 
 // add adds a rank.
 func (r *Run) add(rank *Rank, now time.Time) {

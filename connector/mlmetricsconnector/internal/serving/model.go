@@ -79,12 +79,7 @@ func (s *Share) add(known bool) {
 }
 
 // Ratio returns the fraction, NaN without requests.
-func (s *Share) Ratio() float64 {
-	if s.all == 0 {
-		return math.NaN()
-	}
-	return s.known / s.all
-}
+func (s *Share) Ratio() float64 { return s.known / s.all }
 
 // add adds a request to the model.
 func (m *Model) add(now time.Time, s *Span, version uint8) {
@@ -310,10 +305,7 @@ func (a *Answers) novelty() float64 {
 func (a *Answers) Most() (usual, unusual string) {
 	var most [2]answering
 	for _, n := range a.names {
-		of := &most[0]
-		if n.unusual {
-			of = &most[1]
-		}
+		of := &most[shared.OneIf[int](n.unusual)]
 		if n.count > of.count {
 			*of = n
 		}

@@ -404,9 +404,6 @@ func (s *Stepper) learn(duration int64) {
 // none yet.
 func (s *Stepper) median() int64 {
 	n := min(s.Usual.Seen, medianOf)
-	if n == 0 {
-		return 0
-	}
 	sorted := s.Usual.Times
 	slices.Sort(sorted[:n])
 	return sorted[n/2]
