@@ -55,15 +55,16 @@ type set[V comparable] [keyCount]V
 // agreement is what several spans say about the keys: the values, and about
 // which keys they disagree.
 type agreement[V comparable] struct {
-	values   set[V]
-	disagree [keyCount]bool
+	values set[V]
+	// disagree has a bit for each key.
+	disagree byte
 }
 
 // agreed returns the values that every span may inherit.
 func (a *agreement[V]) agreed() set[V] {
 	values := a.values
-	for k, differs := range a.disagree {
-		if !differs {
+	for k := range values {
+		if a.disagree&(1<<k) == 0 {
 			continue
 		}
 		if exclusive(k) {
@@ -84,7 +85,7 @@ func (a *agreement[V]) observe(keys *set[V]) {
 		case a.values[k] == none:
 			a.values[k] = value
 		default:
-			a.disagree[k] = true
+			a.disagree |= 1 << k
 		}
 	}
 }
@@ -98,8 +99,8 @@ func exchange(stored *agreement[string], batch *agreement[symbol], texts *symbol
 		said[k] = texts.text(value)
 	}
 	stored.observe(&said)
+	stored.disagree |= batch.disagree
 	for k, value := range stored.values {
-		stored.disagree[k] = stored.disagree[k] || batch.disagree[k]
 		batch.values[k] = texts.of(k, value)
 	}
 	batch.disagree = stored.disagree

@@ -211,13 +211,7 @@ func readKeys(raw []byte) (keys set[string]) {
 
 // appendAgreement writes an agreement.
 func appendAgreement(to []byte, a *agreement[string]) []byte {
-	var disagree byte
-	for k, differs := range a.disagree {
-		if differs {
-			disagree |= 1 << k
-		}
-	}
-	return appendKeys(append(to, disagree), &a.values)
+	return appendKeys(append(to, a.disagree), &a.values)
 }
 
 // readAgreement reads what appendAgreement wrote. Nothing is no agreement.
@@ -225,11 +219,7 @@ func readAgreement(raw []byte) (a agreement[string]) {
 	if len(raw) == 0 {
 		return a
 	}
-	for k := range a.disagree {
-		a.disagree[k] = raw[0]&(1<<k) != 0
-	}
-	a.values = readKeys(raw[1:])
-	return a
+	return agreement[string]{values: readKeys(raw[1:]), disagree: raw[0]}
 }
 
 // tally counts what all traces remember of one kind.

@@ -18,7 +18,7 @@ func TestKeysAreReadAsWritten(t *testing.T) {
 		{keySession: strings.Repeat("s", 128), keySamplingSession: strings.Repeat("ß", 64)},
 	} {
 		assert.Equal(t, keys, readKeys(appendKeys(nil, &keys)))
-		a := agreement[string]{values: keys, disagree: [keyCount]bool{keyRun: true, keyInferred: true}}
+		a := agreement[string]{values: keys, disagree: 1<<keyRun | 1<<keyInferred}
 		assert.Equal(t, a, readAgreement(appendAgreement(nil, &a)))
 	}
 	assert.Equal(t, agreement[string]{}, readAgreement(nil))
