@@ -79,19 +79,13 @@ func (m *Sources) text(o origins) string {
 // String returns the value of ml.correlation.source, or "" if nothing was
 // inherited.
 func (o origins) String() string {
-	var b strings.Builder
+	var parts []string
 	for k, from := range o {
-		if from == notInherited || shortNames[k] == "" {
-			continue
+		if from != notInherited && shortNames[k] != "" {
+			parts = append(parts, shortNames[k]+"="+originNames[from])
 		}
-		if b.Len() > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString(shortNames[k])
-		b.WriteByte('=')
-		b.WriteString(originNames[from])
 	}
-	return b.String()
+	return strings.Join(parts, ",")
 }
 
 // stated is which keys a span or log record has.

@@ -297,18 +297,14 @@ func (s *Store) addEpochs(byProcess map[uint64][]epoch) {
 	now := s.Lock()
 	defer s.Unlock()
 	for process, epochs := range byProcess {
-		known := s.epochs.Find(process, now)
-		if known != nil {
+		if known := s.epochs.Find(process, now); known != nil {
 			epochs = append(epochs, *known...)
 		}
 		epochs = mergeEpochs(epochs)
 		byProcess[process] = epochs
-		if len(epochs) == 0 {
-			continue
+		if len(epochs) > 0 {
+			known := s.epochs.Ensure(process, now)
+			*known = append((*known)[:0], latestEpochs(epochs)...)
 		}
-		if known == nil {
-			known = s.epochs.Insert(process, now)
-		}
-		*known = append((*known)[:0], latestEpochs(epochs)...)
 	}
 }

@@ -3,6 +3,8 @@ package gpujoin
 import (
 	"cmp"
 	"slices"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // rule ties a GPU's workload to a run. The surest rule comes first.
@@ -156,12 +158,7 @@ func match(w *evidence, at *[ruleCount]candidates) join {
 		if r.weak() && (w.ranked || among != nil || r == ruleIndex && !w.alone) {
 			break
 		}
-		var left []candidate
-		for _, c := range at[r].list {
-			if !w.disproves(r, &c) {
-				left = append(left, c)
-			}
-		}
+		left := mlattr.Where(slices.Values(at[r].list), func(c candidate) bool { return !w.disproves(r, &c) })
 		switch {
 		case len(left) == 0:
 			continue
