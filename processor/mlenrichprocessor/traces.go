@@ -38,7 +38,7 @@ func (e *enricher) processTraces(ctx context.Context, td ptrace.Traces) (ptrace.
 		r := e.readResource(rs.Resource().Attributes(), b)
 		systems := r.facts.Systems
 		found := systems
-		samplesPerStep := rate.SamplesPerStep(&r.facts)
+		samplesPerStep, _ := r.facts.DoubleAt(vocabulary.SlotSamplesPerStep)
 		for _, ss := range rs.ScopeSpans().All() {
 			known := systems | e.reader.Scope(ss.Scope().Name())
 			r.printed = known.Has(table.Printed)

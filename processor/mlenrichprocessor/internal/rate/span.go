@@ -11,15 +11,9 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
-// SamplesPerStep returns the size of a step of a process by its resource, or 0.
-func SamplesPerStep(resource *vocabulary.Facts) float64 {
-	samples, _ := resource.DoubleAt(vocabulary.SlotSamplesPerStep)
-	return samples
-}
-
 // Derive adds to the facts of a span the rates that follow from them. A rate
 // that the client reports is kept and marked as reported. Nothing replaces a
-// rate that exists. samplesPerStep is that of the resource.
+// rate that exists. samplesPerStep is the size of a step by the resource, or 0.
 func Derive(f *vocabulary.Facts, span ptrace.Span, samplesPerStep float64, skipped Skipped) {
 	if f.At(vocabulary.SlotGenAIInputTokens) == nil && f.At(vocabulary.SlotGenAIOutputTokens) == nil && f.At(vocabulary.SlotBatchSize) == nil && f.At(vocabulary.SlotTokensPerSecond) == nil && samplesPerStep == 0 {
 		return // most spans of most clients

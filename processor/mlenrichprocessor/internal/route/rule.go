@@ -49,10 +49,7 @@ func isInferred(attrs pcommon.Map) bool {
 
 // fallback returns the route of a resource without a run.
 func fallback(attrs pcommon.Map) string {
-	if service := mlattr.TextAt(attrs, mlattr.ServiceName); service != "" {
-		return service
-	}
-	return cmp.Or(mlattr.TextAt(attrs, mlattr.HostName), unknown)
+	return cmp.Or(mlattr.TextAt(attrs, mlattr.ServiceName), mlattr.TextAt(attrs, mlattr.HostName), unknown)
 }
 
 // partition divides the items of one resource by run. The zero value is not

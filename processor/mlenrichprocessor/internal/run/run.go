@@ -109,9 +109,7 @@ func Of(facts *vocabulary.Facts, p *Process, key string, systems vocabulary.Syst
 		// The resource has a run that is unusable, or reports that its run is
 		// not inferred. Neither may be contradicted.
 		return Run{}
-	case clients == 0 || vocabulary.ServesCallers(p.Service):
-		return Run{}
-	case p.Service == "" && p.nameOnly():
+	case clients == 0 || vocabulary.ServesCallers(p.Service) || p.Service == "" && p.nameOnly():
 		return Run{}
 	case clients.With(table.TraceIsRun) == clients && p.nameOnly():
 		return Run{PerTrace: true}
