@@ -77,7 +77,7 @@ func newView(set exporter.Settings, cfg *Config) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &view{set: set, cfg: cfg, telemetry: telemetry}
+	v := &view{set: set, cfg: cfg, telemetry: telemetry, withdraw: func() {}, cancel: func() {}}
 	v.Store = model.NewStore(input.Settings{
 		Interval: cfg.Interval, History: cfg.History,
 		MaxRuns: cfg.MaxRuns, MaxGPUs: cfg.MaxGPUs,
@@ -133,13 +133,9 @@ func (v *view) Start(ctx context.Context, host component.Host) error {
 // deadline.
 func (v *view) Shutdown(ctx context.Context) error {
 	defer v.telemetry.builder.Shutdown()
-	if v.withdraw != nil {
-		v.withdraw()
-	}
+	v.withdraw()
 	err := v.closeServer(ctx)
-	if v.cancel != nil {
-		v.cancel()
-	}
+	v.cancel()
 	ctx, cancel := context.WithTimeout(ctx, 2*shutdownTimeout)
 	defer cancel()
 	over, end := context.WithCancel(ctx)

@@ -174,14 +174,13 @@ func (f *Groups) merged(key string) api.Failure {
 	case !known:
 		return found
 	}
-	row := found
-	row.Class, row.Message = cmp.Or(found.Class, one.Class), cmp.Or(found.Message, one.Message)
-	row.Service, row.Operation = cmp.Or(found.Service, one.Service), cmp.Or(found.Operation, one.Operation)
-	row.Run, row.RunID = cmp.Or(one.Run, found.Run), cmp.Or(one.RunID, found.RunID)
-	row.Version, row.TraceID = cmp.Or(one.Version, found.Version), cmp.Or(one.TraceID, found.TraceID)
-	row.Count = max(found.Count, one.Count)
-	row.FirstSeen, row.LastSeen = api.Earlier(found.FirstSeen, one.FirstSeen), api.Later(found.LastSeen, one.LastSeen)
-	return row
+	found.Class, found.Message = cmp.Or(found.Class, one.Class), cmp.Or(found.Message, one.Message)
+	found.Service, found.Operation = cmp.Or(found.Service, one.Service), cmp.Or(found.Operation, one.Operation)
+	found.Run, found.RunID = cmp.Or(one.Run, found.Run), cmp.Or(one.RunID, found.RunID)
+	found.Version, found.TraceID = cmp.Or(one.Version, found.Version), cmp.Or(one.TraceID, found.TraceID)
+	found.Count = max(found.Count, one.Count)
+	found.FirstSeen, found.LastSeen = api.Earlier(found.FirstSeen, one.FirstSeen), api.Later(found.LastSeen, one.LastSeen)
+	return found
 }
 
 // writtenWithin is how soon after a failure its reproduction is there: repro_gen

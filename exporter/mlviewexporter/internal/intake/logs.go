@@ -94,9 +94,7 @@ func readArtifact(resource pcommon.Map, record plog.LogRecord, fleet bool) input
 		}
 		artifact.Describe(e.Failure)
 	}
-	if id := record.TraceID(); !id.IsEmpty() {
-		e.Failure.TraceID = id.String()
-	}
+	e.Failure.TraceID = record.TraceID().String()
 	return e
 }
 

@@ -99,10 +99,7 @@ func (s *Set) Saved() (records []*input.Record, resolved []api.Need) {
 // those that have ended.
 func (s *Set) Restore(records []*input.Record, resolved []api.Need, recent func(time.Time) bool, now time.Time) {
 	for _, r := range records {
-		if r == nil || !recent(r.Onset) || urgency(r.Kind) < 0 {
-			continue
-		}
-		if s.records[recordIDOf(r.Kind, r.Subject)] == nil {
+		if r != nil && recent(r.Onset) && urgency(r.Kind) >= 0 && s.records[recordIDOf(r.Kind, r.Subject)] == nil {
 			r.Ended = time.Time{}
 			s.Note(r, now)
 		}

@@ -224,12 +224,10 @@ func missing(s *api.State, r *Report) (rows []api.Missing) {
 	has := func(name string) bool {
 		return slices.ContainsFunc(r.Settings, func(one api.Setting) bool { return one.Name == name })
 	}
-	known := func(curve string) bool {
-		return slices.ContainsFunc(r.Curves, func(c api.Curve) bool { return c.Name == curve })
-	}
+	drawn := slices.ContainsFunc(r.Curves, func(c api.Curve) bool { return c.Name == "loss" })
 	add(r.Run.FirstSeen.Sub(r.Since) < time.Minute, "before", "What was before "+clock(r.Since), "The page began then, and the run may have begun earlier. Curves begin anew with the page.", "ml_view: {storage: file_storage} keeps changes, states, failures and good runs")
 	add(r.Run.Steps == nil, "steps", "Steps", "Nobody sent a span of a training step.", "")
-	add(!known("loss") && r.Run.Loss == nil, "loss", "Loss", "No span had ml.loss.", "")
+	add(!drawn && r.Run.Loss == nil, "loss", "Loss", "No span had ml.loss.", "")
 	add(r.Run.LastCheckpoint == nil && r.Run.Steps != nil, "checkpoint", "Checkpoints", "No span had ml.phase = checkpoint.", "")
 	add(len(r.GPUs) == 0 && !has("hw.name"), "run_gpus", "The GPUs of the run", "No GPU's workload was joined to the run.", "")
 	add(r.Run.Owner == "", "owner", "The owner", "Neither spans nor the GPUs' workloads name a user.", "ml_enrich adds ml.user, if it has a key")

@@ -20,13 +20,10 @@ func (r *Run) Row(now time.Time) api.Run {
 		Key: r.Key, ID: r.ID, Service: r.Service, Team: r.Namespace,
 		Job: cmp.Or(r.JobName, r.Job), Owner: r.in.OwnerOf(r),
 		State: r.CurrentState(now), Needs: r.Needs,
-		FirstSeen: r.FirstSeen.UTC(), LastSeen: r.LastSeen.UTC(),
+		FirstSeen: r.FirstSeen.UTC(), LastSeen: cmp.Or(r.News.Last, r.LastSeen).UTC(),
 		Ranks: len(r.counted()), Version: r.Version, Simulated: r.IsSimulated(), Recorded: r.IsRecorded(),
 		LastCheckpoint: api.TimeOf(r.Checkpoint),
 		Hosts:          r.hostNames(),
-	}
-	if !r.News.Last.IsZero() {
-		row.LastSeen = r.News.Last.UTC()
 	}
 	if r.News.Silent(now) && !mlattr.RunOver(row.State) {
 		row.NoDataSince = api.TimeOf(r.News.Last)
@@ -405,11 +402,10 @@ func (r *Run) spend(row *api.Run, now time.Time) {
 
 // uses returns the seconds by use until now.
 func (s *spentTime) uses() map[string]float64 {
-	all := make(map[string]float64)
-	maps.Copy(all, s.Uses)
+	all := maps.Clone(s.Uses)
 	for use, ratio := range s.ratio {
 		if seconds := ratio * float64(s.last-s.from); seconds > 0 {
-			all[use] += seconds
+			mlattr.Put(&all, use, all[use]+seconds)
 		}
 	}
 	return all

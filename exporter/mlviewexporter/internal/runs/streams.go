@@ -10,6 +10,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/fleet"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 // runStreams are the streams of metrics that name a run.
@@ -78,14 +79,10 @@ type writer struct {
 // noteWriter notes what a stream says of the collector that has computed it. The
 // collector with the newest evidence is the run's writer.
 func (r *runStreams) noteWriter(one *series.Stream) {
-	of := r.Writers[one.Labels.Collector]
-	if of == nil {
-		if len(r.Writers) == 0 {
-			r.Writers, r.Writer = make(map[string]*writer), one.Labels.Collector
-		}
-		of = new(writer)
-		r.Writers[one.Labels.Collector] = of
+	if len(r.Writers) == 0 {
+		r.Writers, r.Writer = make(map[string]*writer), one.Labels.Collector
 	}
+	of := shared.Entry(r.Writers, one.Labels.Collector, func() *writer { return new(writer) })
 	of.Sender = one.Sender
 	switch {
 	case one.Series == series.LastStep:
