@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/artifact"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/detect"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
@@ -64,9 +65,7 @@ func (w *writer) recordOf(f *failure.Failure, name string, files artifact.Files)
 	record := sl.LogRecords().AppendEmpty()
 	record.SetEventName(emittedEvent)
 	record.SetTimestamp(pcommon.NewTimestampFromTime(f.SeenAt))
-	record.SetObservedTimestamp(pcommon.NewTimestampFromTime(w.now()))
-	record.SetSeverityNumber(plog.SeverityNumberInfo)
-	record.SetSeverityText("INFO")
+	shared.FinishRecord(record, pcommon.NewTimestampFromTime(w.now()), plog.SeverityNumberInfo, "")
 	record.SetTraceID(detect.HexID[pcommon.TraceID](f.Span.TraceID))
 	record.SetSpanID(detect.HexID[pcommon.SpanID](f.Span.SpanID))
 	attributes := record.Attributes()
@@ -85,9 +84,8 @@ func (w *writer) recordOf(f *failure.Failure, name string, files artifact.Files)
 	room := maxEmittedBytes
 	for _, file := range files.All() {
 		if len(file.Content) > room {
-			omitted, ok := attributes.Get(attrArtifactOmitted)
-			if !ok {
-				omitted = attributes.PutEmpty(attrArtifactOmitted)
+			omitted, known := attributes.GetOrPutEmpty(attrArtifactOmitted)
+			if !known {
 				omitted.SetEmptySlice()
 			}
 			omitted.Slice().AppendEmpty().SetStr(file.Name)

@@ -18,7 +18,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/sender"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/evidence"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/gpustate"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/group"
@@ -134,7 +133,7 @@ func (h *hangs) verdictOf(hang *evidence.Hang) string {
 
 func (h *hangs) remember(resource pcommon.Map, record plog.LogRecord) {
 	body := strings.ReplaceAll(mlattr.CutText(record.Body().Str(), maxLine), "\n", " ")
-	line := strings.Join([]string{record.Timestamp().AsTime().Format(time.RFC3339), record.SeverityNumber().String(), attr.Text(resource, mlattr.ServiceName), body}, " ")
+	line := strings.Join([]string{record.Timestamp().AsTime().Format(time.RFC3339), record.SeverityNumber().String(), mlattr.FirstText(resource, mlattr.ServiceName), body}, " ")
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.lines) == maxLines {

@@ -148,7 +148,7 @@ func (o *observer) describe(c *detect.Candidate, recorded *incident.Recording) *
 	resource := c.Resource.Attributes()
 	f := &failure.Failure{
 		Error: c.Err, Trigger: c.Trigger, SentBy: c.Origin(), Service: c.Service(), SeenAt: o.now(),
-		Version: snapshot.Text(attr.Text(resource, mlattr.ServiceVersion), maxVersion),
+		Version: snapshot.Text(mlattr.FirstText(resource, mlattr.ServiceVersion), maxVersion),
 		Rank:    incident.RankOf(c.Span.Attributes(), resource),
 	}
 	caller := c.Span

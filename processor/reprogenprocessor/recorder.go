@@ -152,10 +152,9 @@ func (r *recorder) Shutdown(ctx context.Context) error {
 
 // finish writes what is left, and ends the goroutines.
 func (r *recorder) finish() error {
-	_ = r.releases.Stop(context.Background())
-	_ = r.saves.Stop(context.Background())
-	_ = r.gateway.asking.Stop(context.Background())
-	_ = r.gathering.Stop(context.Background())
+	for _, loop := range []*shared.Loop{&r.releases, &r.saves, &r.gateway.asking, &r.gathering} {
+		_ = loop.Stop(context.Background())
+	}
 	r.incidents.Close()
 	r.busy.Wait()
 	r.writer.flush()

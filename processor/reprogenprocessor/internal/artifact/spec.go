@@ -108,10 +108,9 @@ func collect(f *failure.Failure, wanted func(key string) bool) jsontree.Object {
 	for _, a := range f.Ancestors {
 		all = append(all, a.Attributes...)
 	}
-	out, known := jsontree.Object{}, make(map[string]bool)
+	out := jsontree.Object{}
 	for _, m := range append(all, f.Resource...) {
-		if wanted(m.Key) && !known[m.Key] {
-			known[m.Key] = true
+		if _, known := out.Lookup(m.Key); !known && wanted(m.Key) {
 			out = append(out, m)
 		}
 	}

@@ -25,11 +25,6 @@ const (
 	Rank = "repro.rank"
 )
 
-// Text returns the first of the attributes that is a text and not empty, or "".
-func Text(attributes pcommon.Map, keys ...string) string {
-	return mlattr.FirstText(attributes, keys...)
-}
-
 // First returns the first of the attributes that is there. An empty text is
 // not there.
 func First(attributes pcommon.Map, keys []string) (pcommon.Value, bool) {
@@ -44,10 +39,10 @@ func First(attributes pcommon.Map, keys []string) (pcommon.Value, bool) {
 // QualifiedName returns the name of the code that a span is about, such as
 // "pkg.mod.Class.method", or "". It may share memory with the batch.
 func QualifiedName(attributes pcommon.Map) string {
-	if name := Text(attributes, CodeFunctionName); name != "" {
+	if name := mlattr.FirstText(attributes, CodeFunctionName); name != "" {
 		return name
 	}
-	namespace, function := Text(attributes, CodeNamespace), Text(attributes, CodeFunction)
+	namespace, function := mlattr.FirstText(attributes, CodeNamespace), mlattr.FirstText(attributes, CodeFunction)
 	if namespace == "" || function == "" {
 		return ""
 	}
@@ -60,11 +55,11 @@ func Cut(s string, limit int) string { return s[:min(len(s), limit)] }
 // IsRequest reports whether a span is that of an HTTP request, by its method's name in
 // the semantic conventions and before 1.20.
 func IsRequest(attributes pcommon.Map) bool {
-	return Text(attributes, "http.request.method", "http.method") != ""
+	return mlattr.FirstText(attributes, "http.request.method", "http.method") != ""
 }
 
 // IsModelCall reports whether a span is that of one request to a model, whether or not
 // it has what was asked.
 func IsModelCall(attributes pcommon.Map) bool {
-	return vocabulary.IsModelRequest(Text(attributes, vocabulary.OperationKeys()...))
+	return vocabulary.IsModelRequest(mlattr.FirstText(attributes, vocabulary.OperationKeys()...))
 }

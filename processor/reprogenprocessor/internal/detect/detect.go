@@ -49,7 +49,7 @@ func (c *Candidate) ParentKey() failure.SpanKey {
 func (c *Candidate) Origin() share.Origin { return originOf(c.Sender, c.Resource) }
 
 func originOf(sender share.Sender, resource pcommon.Resource) share.Origin {
-	return share.OriginOf(sender, attr.Text(resource.Attributes(), mlattr.ServiceName))
+	return share.OriginOf(sender, mlattr.FirstText(resource.Attributes(), mlattr.ServiceName))
 }
 
 // Service returns a copy of the resource's service.name.
@@ -115,14 +115,11 @@ func signsOf(span ptrace.Span) (failed, correlated bool) {
 var triggers = map[string]bool{"nan": true, "inf": true, "timeout": true, "oom": true, "crash": true}
 
 func isTrigger(v pcommon.Value) bool {
-	return v.Type() == pcommon.ValueTypeStr && triggers[v.Str()]
+	return triggers[v.Str()]
 }
 
 // nonFinite names a loss that is not a number, or returns "".
 func nonFinite(v pcommon.Value) string {
-	if v.Type() != pcommon.ValueTypeDouble {
-		return ""
-	}
 	switch d := v.Double(); {
 	case math.IsNaN(d):
 		return "nan"

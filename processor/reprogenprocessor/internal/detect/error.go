@@ -33,11 +33,11 @@ func errorOf(span ptrace.Span) failure.Error {
 	if e.Type == "" && e.Message == "" {
 		e = exceptionOf(span.Attributes())
 	}
-	e.Type = cmp.Or(e.Type, snapshot.Text(attr.Text(span.Attributes(), typeKeys...), snapshot.MaxValue))
+	e.Type = cmp.Or(e.Type, snapshot.Text(mlattr.FirstText(span.Attributes(), typeKeys...), snapshot.MaxValue))
 	if e.Type == mlattr.Other {
 		e.Type = ""
 	}
-	e.Message = cmp.Or(e.Message, snapshot.Text(attr.Text(span.Attributes(), messageKeys...), snapshot.MaxValue))
+	e.Message = cmp.Or(e.Message, snapshot.Text(mlattr.FirstText(span.Attributes(), messageKeys...), snapshot.MaxValue))
 	if e.Type == "" && e.Message == "" && e.Stack == "" {
 		if printed, ok := exception.Printed(span.Attributes()); ok {
 			return finish(printed)
@@ -49,9 +49,9 @@ func errorOf(span ptrace.Span) failure.Error {
 
 func exceptionOf(attributes pcommon.Map) exception.Exception {
 	return exception.Exception{
-		Type:    snapshot.Text(attr.Text(attributes, mlattr.ExceptionType), snapshot.MaxValue),
-		Message: snapshot.Text(attr.Text(attributes, mlattr.ExceptionMessage), snapshot.MaxStack),
-		Stack:   snapshot.Text(attr.Text(attributes, attr.ExceptionStacktrace), snapshot.MaxStack),
+		Type:    snapshot.Text(mlattr.FirstText(attributes, mlattr.ExceptionType), snapshot.MaxValue),
+		Message: snapshot.Text(mlattr.FirstText(attributes, mlattr.ExceptionMessage), snapshot.MaxStack),
+		Stack:   snapshot.Text(mlattr.FirstText(attributes, attr.ExceptionStacktrace), snapshot.MaxStack),
 	}
 }
 

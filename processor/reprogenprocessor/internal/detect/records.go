@@ -30,15 +30,9 @@ func hasFailure(record plog.LogRecord) bool {
 		return false
 	}
 	for k, v := range record.Attributes().All() {
-		switch k {
-		case mlattr.ExceptionType, mlattr.ExceptionMessage:
-			if v.Type() == pcommon.ValueTypeStr && v.Str() != "" {
-				return true
-			}
-		case attr.Trigger:
-			if isTrigger(v) {
-				return true
-			}
+		describes := k == mlattr.ExceptionType || k == mlattr.ExceptionMessage
+		if describes && v.Str() != "" || k == attr.Trigger && isTrigger(v) {
+			return true
 		}
 	}
 	return false
@@ -65,8 +59,8 @@ func spanOf(record plog.LogRecord, scope string) ptrace.Span {
 	span.SetTraceID(record.TraceID())
 	span.SetSpanID(record.SpanID())
 	if record.TraceID().IsEmpty() {
-		span.SetTraceID(HexID[pcommon.TraceID](attr.Text(record.Attributes(), attrLogTraceID)))
-		span.SetSpanID(HexID[pcommon.SpanID](attr.Text(record.Attributes(), attrLogSpanID)))
+		span.SetTraceID(HexID[pcommon.TraceID](mlattr.FirstText(record.Attributes(), attrLogTraceID)))
+		span.SetSpanID(HexID[pcommon.SpanID](mlattr.FirstText(record.Attributes(), attrLogSpanID)))
 	}
 	span.SetName(cmp.Or(record.EventName(), scope))
 	at := cmp.Or(record.Timestamp(), record.ObservedTimestamp())

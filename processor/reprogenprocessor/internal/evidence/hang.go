@@ -14,7 +14,6 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/flightrecorder"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 )
 
 // Hang is a problem of ml_metrics that says that a run waits. Its form in JSON is a row of ml_view.
@@ -60,7 +59,7 @@ func (h *Hang) Verdict() (said Verdict, ok bool) {
 
 // VerdictOf returns what a log record of a WaitEvent says.
 func VerdictOf(record plog.LogRecord) Verdict {
-	return Verdict{mlattr.CutText(attr.Text(record.Attributes(), mlattr.RunID), maxSentence), oneLine(record.Body().Str()), record.Timestamp().AsTime()}
+	return Verdict{mlattr.CutText(mlattr.FirstText(record.Attributes(), mlattr.RunID), maxSentence), oneLine(record.Body().Str()), record.Timestamp().AsTime()}
 }
 
 // HangOf returns the hang that begins, as a log record of ml_metrics says, and whether it says one.
@@ -69,7 +68,7 @@ func HangOf(resource pcommon.Map, record plog.LogRecord) (h Hang, ok bool) {
 		return Hang{}, false
 	}
 	attrs := record.Attributes()
-	text := func(key string) string { return mlattr.CutText(attr.Text(attrs, key), maxSentence) }
+	text := func(key string) string { return mlattr.CutText(mlattr.FirstText(attrs, key), maxSentence) }
 	if !slices.Contains(mlattr.Hangs(), text(mlattr.Problem)) || text(mlattr.ProblemState) != mlattr.ProblemBegan {
 		return Hang{}, false
 	}
@@ -78,7 +77,7 @@ func HangOf(resource pcommon.Map, record plog.LogRecord) (h Hang, ok bool) {
 		Job: text(mlattr.SlurmJobID), Container: text(mlattr.ContainerID), Next: text(mlattr.ProblemNext),
 		Detected: record.Timestamp().AsTime(), Text: mlattr.CutText(record.Body().Str(), maxSentence),
 	}
-	h.Service = cmp.Or(attr.Text(resource, mlattr.ServiceName), h.Service)
+	h.Service = cmp.Or(mlattr.FirstText(resource, mlattr.ServiceName), h.Service)
 	if onset, ok := attrs.Get(mlattr.ProblemOnset); ok && onset.Type() == pcommon.ValueTypeDouble {
 		h.Onset = time.UnixMilli(int64(onset.Double() * 1000)).UTC()
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/clients"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/snapshot"
 )
 
@@ -173,7 +172,7 @@ var outputKeys = vocabulary.Calls().Output
 // code's output.
 func Printed(attributes pcommon.Map) (Exception, bool) {
 	for _, k := range outputKeys {
-		if e, ok := FromTraceback(snapshot.Text(attr.Text(attributes, k), snapshot.MaxStack)); ok {
+		if e, ok := FromTraceback(snapshot.Text(mlattr.FirstText(attributes, k), snapshot.MaxStack)); ok {
 			return e, true
 		}
 	}

@@ -2,6 +2,7 @@ package exception
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
@@ -28,20 +29,15 @@ func RootCause(stack string) failure.Cause {
 			}
 			continue
 		}
-		if strings.HasPrefix(text, "Traceback (most recent call last)") {
-			continue
-		}
 		// The first line that is not indented ends the first exception.
-		if line != "" && line[0] != ' ' && line[0] != '\t' {
+		if line != "" && line[0] != ' ' && line[0] != '\t' && !strings.HasPrefix(text, header) {
 			c.Type = typeOf(line)
 			break
 		}
 	}
-	seen := make(map[failure.Frame]bool, len(all))
-	for i := len(all) - 1; i >= 0 && len(c.Frames) < maxFrames; i-- {
-		if !seen[all[i]] {
-			seen[all[i]] = true
-			c.Frames = append(c.Frames, all[i])
+	for _, frame := range slices.Backward(all) {
+		if len(c.Frames) < maxFrames && !slices.Contains(c.Frames, frame) {
+			c.Frames = append(c.Frames, frame)
 		}
 	}
 	return c

@@ -35,7 +35,7 @@ const version = "1"
 // Without capture, no message or what is computed from one has a part in it.
 func Fingerprint(f *failure.Failure, span ptrace.Span, resource pcommon.Map, ofRequest, capture bool) string {
 	fields := []string{version, f.Service}
-	if own := attr.Text(span.Attributes(), attrFingerprint); own != "" {
+	if own := mlattr.FirstText(span.Attributes(), attrFingerprint); own != "" {
 		fields = append(fields, "override", own)
 	} else {
 		fields = append(fields, "parts", string(f.Kind), rootType(f), targetOf(f, span), messageOf(f, resource, capture))
@@ -86,7 +86,7 @@ func messageOf(f *failure.Failure, resource pcommon.Map, capture bool) string {
 	}
 	// A secret in the message must not be guessable from the hash.
 	message := redact.Text(attr.Cut(f.Error.Message, 1024))
-	if host := attr.Text(resource, mlattr.HostName); len(host) > 2 {
+	if host := mlattr.FirstText(resource, mlattr.HostName); len(host) > 2 {
 		message = strings.ReplaceAll(message, host, "<host>")
 	}
 	if !capture {
@@ -106,7 +106,7 @@ func statusOf(attributes pcommon.Map, message string, ofRequest bool) string {
 	if !ofRequest {
 		return ""
 	}
-	return cmp.Or(mlattr.StatusIn(attr.Text(attributes, mlattr.ErrorType)), mlattr.StatusIn(message))
+	return cmp.Or(mlattr.StatusIn(mlattr.FirstText(attributes, mlattr.ErrorType)), mlattr.StatusIn(message))
 }
 
 const maxTemplate = 512

@@ -33,7 +33,7 @@ func VariantOf(f *failure.Failure, span, resource pcommon.Map, capture bool) fai
 	if f.Call != nil {
 		parts = mlattr.Mapped(tensorsOf(f.Call.Tree, nil), tensorText)
 	}
-	if class := deviceClass(cmp.Or(attr.Text(span, attrDevice), attr.Text(resource, attrDevice))); class != "" {
+	if class := deviceClass(cmp.Or(mlattr.FirstText(span, attrDevice), mlattr.FirstText(resource, attrDevice))); class != "" {
 		parts = append(parts, class)
 	}
 	for _, m := range [...]pcommon.Map{span, resource} {
@@ -62,7 +62,7 @@ func versionsIn(v pcommon.Value) (versions []string) {
 	switch v.Type() {
 	case pcommon.ValueTypeMap:
 		for _, name := range mlattr.Frameworks() {
-			found[name] = attr.Text(v.Map(), name)
+			found[name] = mlattr.FirstText(v.Map(), name)
 		}
 	case pcommon.ValueTypeStr:
 		last := ""

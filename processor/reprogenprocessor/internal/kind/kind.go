@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
@@ -136,7 +137,7 @@ type Registry []*Kind
 // Read reads the call of a span. Without one, the kind is Context and the reason is
 // set.
 func (r Registry) Read(span ptrace.Span) failure.Replay {
-	if attr.Text(span.Attributes(), attrKind) == string(failure.Context) {
+	if mlattr.FirstText(span.Attributes(), attrKind) == string(failure.Context) {
 		return failure.Replay{Kind: failure.Context, Reason: failure.Unwanted}
 	}
 	if k := r.recognise(span); k != nil {

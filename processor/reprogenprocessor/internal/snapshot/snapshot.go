@@ -67,6 +67,7 @@ func (c *Copier) Span(span ptrace.Span, scope string) failure.Span {
 		Kind:       span.Kind().String(),
 		TraceID:    HexTrace(span.TraceID()),
 		SpanID:     HexSpan(span.SpanID()),
+		ParentID:   span.ParentSpanID().String(),
 		Scope:      c.Text(scope, MaxValue),
 		Start:      span.StartTimestamp().AsTime(),
 		End:        span.EndTimestamp().AsTime(),
@@ -74,9 +75,6 @@ func (c *Copier) Span(span ptrace.Span, scope string) failure.Span {
 		Attributes: c.Attributes(span.Attributes()),
 		Events:     []failure.Event{},
 		Links:      []failure.Link{},
-	}
-	if !span.ParentSpanID().IsEmpty() {
-		out.ParentID = HexSpan(span.ParentSpanID())
 	}
 	events := span.Events()
 	first := max(0, events.Len()-maxEvents) // the last ones say how it ended

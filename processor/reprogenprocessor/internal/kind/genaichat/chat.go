@@ -258,10 +258,10 @@ var requestParameters = [...]struct{ attribute, name string }{
 
 // addressOf returns the server that was asked. It is shown, and not used.
 func addressOf(attributes pcommon.Map) string {
-	if address := snapshot.Text(attr.Text(attributes, vocabulary.AddressKeys()...), snapshot.MaxValue); address != "" {
+	if address := snapshot.Text(mlattr.FirstText(attributes, vocabulary.AddressKeys()...), snapshot.MaxValue); address != "" {
 		return address
 	}
-	address := snapshot.Text(attr.Text(attributes, attrServerAddress), snapshot.MaxValue)
+	address := snapshot.Text(mlattr.FirstText(attributes, attrServerAddress), snapshot.MaxValue)
 	if port, ok := attributes.Get(attrServerPort); ok && port.Type() == pcommon.ValueTypeInt && address != "" {
 		return net.JoinHostPort(address, strconv.FormatInt(port.Int(), 10))
 	}

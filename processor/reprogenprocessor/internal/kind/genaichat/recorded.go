@@ -9,7 +9,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 )
 
@@ -77,7 +76,7 @@ func recorded(whole bool) form {
 // modelOf returns the model that was asked, or that answered. No ml_enrich may have read the
 // span.
 func modelOf(attributes pcommon.Map) string {
-	model := attr.Text(attributes, mlattr.GenAIRequestModel, mlattr.GenAIResponseModel)
+	model := mlattr.FirstText(attributes, mlattr.GenAIRequestModel, mlattr.GenAIResponseModel)
 	for key, v := range attributes.All() {
 		if model == "" && strings.HasSuffix(key, ".model_name") && v.Type() == pcommon.ValueTypeStr {
 			model = v.Str()

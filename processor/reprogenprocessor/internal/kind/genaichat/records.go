@@ -9,7 +9,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 )
@@ -21,7 +20,7 @@ import (
 // is its role.
 func Recorded(record plog.LogRecord) (parts []failure.Recorded) {
 	attributes := record.Attributes()
-	name := cmp.Or(record.EventName(), attr.Text(attributes, "event.name"))
+	name := cmp.Or(record.EventName(), mlattr.FirstText(attributes, "event.name"))
 	event, known := strings.CutPrefix(name, "gen_ai.")
 	if !known {
 		return nil

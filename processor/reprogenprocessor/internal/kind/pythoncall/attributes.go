@@ -26,7 +26,7 @@ func hasParts(attributes pcommon.Map) bool {
 // it would have there.
 func uriOf(attributes pcommon.Map) (name, uri string) {
 	for _, name := range keys.Payload {
-		if uri := attr.Text(attributes, name+uriSuffix); uri != "" {
+		if uri := mlattr.FirstText(attributes, name+uriSuffix); uri != "" {
 			return name, uri
 		}
 	}
@@ -35,8 +35,8 @@ func uriOf(attributes pcommon.Map) (name, uri string) {
 
 // namesFunction reports whether a span names module and function of a call.
 func namesFunction(attributes pcommon.Map) bool {
-	return attr.Text(attributes, keys.Function...) != "" &&
-		(attr.Text(attributes, keys.Module...) != "" || attr.Text(attributes, keys.Library...) != "")
+	return mlattr.FirstText(attributes, keys.Function...) != "" &&
+		(mlattr.FirstText(attributes, keys.Module...) != "" || mlattr.FirstText(attributes, keys.Library...) != "")
 }
 
 // callOfParts makes a call of the attributes of a span that hasParts.
@@ -55,7 +55,7 @@ func callOfParts(attributes pcommon.Map) (*failure.Call, failure.Reason) {
 		{"kwargs", keys.Kwargs, true},
 		{"call_type", keys.Type, false},
 	} {
-		if text := attr.Text(attributes, part.keys...); text != "" && !part.isJSON {
+		if text := mlattr.FirstText(attributes, part.keys...); text != "" && !part.isJSON {
 			tree = append(tree, jsontree.Member{Key: part.name, Value: strings.Clone(text)})
 		}
 		v, ok := attr.First(attributes, part.keys)

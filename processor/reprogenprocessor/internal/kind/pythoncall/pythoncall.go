@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
@@ -55,7 +56,7 @@ type decoded struct {
 
 // hasCall reports whether there is a recorded call, whole or in parts.
 func hasCall(attributes pcommon.Map) bool {
-	if attr.Text(attributes, keys.Payload...) != "" || hasParts(attributes) {
+	if mlattr.FirstText(attributes, keys.Payload...) != "" || hasParts(attributes) {
 		return true
 	}
 	_, uri := uriOf(attributes)
@@ -110,7 +111,7 @@ func (r *reader) payload(attributes pcommon.Map, name string, v pcommon.Value) (
 
 // declaredFor reads what a client declared of the payload of that name.
 func declaredFor(attributes pcommon.Map, name string) Declared {
-	declared := Declared{Size: -1, SHA256: attr.Text(attributes, name+sha256Suffix)}
+	declared := Declared{Size: -1, SHA256: mlattr.FirstText(attributes, name+sha256Suffix)}
 	if size, ok := attributes.Get(name + sizeSuffix); ok && size.Type() == pcommon.ValueTypeInt {
 		declared.Size = size.Int()
 	}

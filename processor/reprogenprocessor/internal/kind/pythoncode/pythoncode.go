@@ -9,8 +9,8 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/exception"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
@@ -43,7 +43,7 @@ func New() *kind.Kind {
 // codeOf returns the code of a span of a code interpreter, if that code ran and
 // raised: the attribute alone may be anything.
 func codeOf(span ptrace.Span) string {
-	code := attr.Text(span.Attributes(), codeKeys...)
+	code := mlattr.FirstText(span.Attributes(), codeKeys...)
 	if code == "" || !vocabulary.RunsCode(span.Name()) {
 		return ""
 	}
