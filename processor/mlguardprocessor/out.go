@@ -188,7 +188,7 @@ func (o *wayOut) notices() []shared.Notice {
 		}
 	}
 	if !o.lasts {
-		notice.What = upper(o.signal) + to + " that were " + o.become
+		notice.What = strings.ToUpper(o.signal[:1]) + o.signal[1:] + to + " that were " + o.become
 		notice.Why = "The last time was from " + clock(o.since) + " to " + clock(o.until) + "."
 		return []shared.Notice{notice}
 	}
@@ -204,6 +204,3 @@ func (o *wayOut) notices() []shared.Notice {
 }
 
 func clock(t time.Time) string { return t.UTC().Format("2 Jan 15:04:05 UTC") }
-
-// upper returns a word with a capital letter.
-func upper(word string) string { return strings.ToUpper(word[:1]) + word[1:] }

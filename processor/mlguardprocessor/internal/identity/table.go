@@ -280,14 +280,11 @@ func (t *table) nextToLeave(r *request, scope uint64, now uint32) (id uint64, ok
 		}
 		// The new one's sender, or its group of the same sender, must have fewer, also after
 		// the new one took the place.
-		id, ok = next.id, next.idle
-		switch {
-		case ok:
-		case r.sender != a.sender:
-			ok = t.held[r.sender]+1 < t.held[a.sender]
-		default:
-			ok = t.groups[r.group]+1 < t.groups[a.group]
+		fewer := t.groups[r.group]+1 < t.groups[a.group]
+		if r.sender != a.sender {
+			fewer = t.held[r.sender]+1 < t.held[a.sender]
 		}
+		id, ok = next.id, next.idle || fewer
 		break
 	}
 	t.departures[scope] = list

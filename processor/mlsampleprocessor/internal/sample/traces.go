@@ -3,6 +3,8 @@ package sample
 import (
 	"cmp"
 	"slices"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 // rememberedTraces is how many recent traces are remembered at least, besides those that
@@ -65,10 +67,7 @@ func remember(ids []SpanID, id SpanID) []SpanID {
 	if id == (SpanID{}) || slices.Contains(ids, id) {
 		return ids
 	}
-	if len(ids) >= maxIDs {
-		ids = slices.Delete(ids, 0, 1)
-	}
-	return append(ids, id)
+	return shared.AppendNewest(ids, id, maxIDs)
 }
 
 // want remembers a span that is to be kept when it arrives.
