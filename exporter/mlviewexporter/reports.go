@@ -20,15 +20,13 @@ func (v *view) writeReports(ctx context.Context) {
 	settled := make(map[string]time.Time)
 	var failed error
 	for _, run := range v.Settled() {
-		if settled[run.Key] = run.Since; v.done[run.Key].Equal(run.Since) {
+		if settled[run.Key] = run.Since; v.done[run.Key].Equal(run.Since) || v.archive.Written(run.Key).After(run.Since) {
 			continue
 		}
-		if !v.archive.Written(run.Key).After(run.Since) {
-			if err := v.writeReport(ctx, &run); err != nil {
-				failed = err
-				delete(settled, run.Key)
-				v.telemetry.builder.ExporterMlViewReportsErrors.Add(ctx, 1, v.telemetry.own)
-			}
+		if err := v.writeReport(ctx, &run); err != nil {
+			failed = err
+			delete(settled, run.Key)
+			v.telemetry.builder.ExporterMlViewReportsErrors.Add(ctx, 1, v.telemetry.own)
 		}
 	}
 	v.done = settled

@@ -177,11 +177,10 @@ func Limited[T any](others map[string]int, list string, rows []T, limit int) []T
 func Grouped[T any, K comparable](rows []T, key func(*T) K) (groups [][]*T) {
 	places := make(map[K]int)
 	for i := range rows {
-		place, known := places[key(&rows[i])]
-		if !known {
-			place = len(groups)
-			places[key(&rows[i])], groups = place, append(groups, nil)
-		}
+		place := shared.Entry(places, key(&rows[i]), func() int {
+			groups = append(groups, nil)
+			return len(groups) - 1
+		})
 		groups[place] = append(groups[place], &rows[i])
 	}
 	return groups

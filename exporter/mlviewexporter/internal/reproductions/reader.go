@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -83,11 +82,8 @@ func (r *Reader) Failures(ctx context.Context) ([]api.Failure, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	root, err := os.OpenRoot(r.directory)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
 	if err != nil {
-		return nil, err
+		return nil, saved.IgnoreMissing(err)
 	}
 	defer func() { _ = root.Close() }() // it is only read
 	names, err := folders(root, ".", groupName)

@@ -172,10 +172,8 @@ func (s *samples) add(one sample) {
 func (s *Stream) rate(now time.Time) (rate, over float64, ok bool) {
 	first, ok := s.first(now)
 	over = s.Time - first.at
-	if !ok || now.Sub(s.At).Seconds() > max(1.5*RateWindow, 2*over) {
-		return 0, 0, false
-	}
-	return (s.Value - first.value) / over, over, true
+	ok = ok && now.Sub(s.At).Seconds() <= max(1.5*RateWindow, 2*over)
+	return (s.Value - first.value) / over, over, ok
 }
 
 // first returns the oldest value of the window, or the newest one before it if there is none
@@ -199,10 +197,7 @@ func (s *Stream) first(now time.Time) (first sample, ok bool) {
 // Increase returns how much value and count have grown over the window.
 func (s *Stream) Increase(now time.Time) (value, count float64, ok bool) {
 	first, ok := s.first(now)
-	if !ok {
-		return 0, 0, false
-	}
-	return s.Value - first.value, s.Count - first.count, true
+	return s.Value - first.value, s.Count - first.count, ok
 }
 
 // GoneAfter is how long a stream counts without a new point. The prometheus

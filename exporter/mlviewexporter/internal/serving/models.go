@@ -11,6 +11,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/kept"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 // ModelID identifies the use of a model by a service and role.
@@ -146,10 +147,7 @@ func (s *Models) row(m *Use, now time.Time) (row api.Model, ok bool) {
 		if !one.Live(now) {
 			continue
 		}
-		of := 0
-		if one.Labels.Own[0] == "output" {
-			of = 1
-		}
+		of := shared.OneIf[int](one.Labels.Own[0] == "output")
 		switch one.Series {
 		case series.Requests:
 			requests.Add(one.Value)
