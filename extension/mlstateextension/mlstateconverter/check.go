@@ -42,9 +42,8 @@ func check(conf *confmap.Conf) error {
 	}
 	for _, kind := range []string{"extensions", "receivers", "processors", "exporters"} {
 		for _, id := range slices.Sorted(maps.Keys(used[kind])) {
-			components, _ := conf.Get(kind).(map[string]any)
 			listens := kind == "receivers" || kind == "extensions" || typeOf(id) == "prometheus" || typeOf(id) == "ml_view"
-			c.walk(kind+"::"+id, components[id], listens)
+			c.walk(kind+"::"+id, at(conf.Get(kind), id), listens)
 		}
 	}
 	for i, reader := range list(conf.Get("service::telemetry::metrics::readers")) {
@@ -80,10 +79,8 @@ func (c *checked) walk(key string, value any, listens bool) {
 		}
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(value)) {
-			inner, text := key+"::"+name, ""
-			if s, ok := value[name].(string); ok {
-				text = s
-			}
+			inner := key + "::" + name
+			text, _ := value[name].(string)
 			switch {
 			case name == "middlewares":
 				for _, item := range list(value[name]) {
@@ -149,11 +146,10 @@ func (c *checked) listen(key, host, port, protocol string) {
 		host = ""
 	}
 	other, taken := c.ports[protocol+port]
-	if taken && (other.host == host || other.host == "" || host == "") {
-		c.fail("%s has port %s%s, and so has %s; it must be another one", key, port, variables(net.JoinHostPort(host, port), port), other.key)
-	}
 	if !taken {
 		c.ports[protocol+port] = listener{key, host}
+	} else if other.host == host || other.host == "" || host == "" {
+		c.fail("%s has port %s%s, and so has %s; it must be another one", key, port, variables(net.JoinHostPort(host, port), port), other.key)
 	}
 }
 
