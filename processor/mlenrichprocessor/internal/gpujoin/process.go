@@ -207,10 +207,7 @@ func countOf(f *vocabulary.Facts, slot vocabulary.Slot) count {
 
 // readNumber reads a whole number above 0, and 0 if there is none.
 func readNumber(attrs pcommon.Map, key string) int64 {
-	n, err := strconv.ParseInt(mlattr.IDAt(attrs, key), 10, 64)
-	if err != nil || n < 0 {
-		return 0
-	}
+	n, _ := mlattr.ReadDigits(mlattr.IDAt(attrs, key))
 	return n
 }
 

@@ -103,16 +103,11 @@ func (g *GPUs) hold(held map[gpu]holders, points pmetric.NumberDataPointSlice, r
 
 // gpuOf returns the GPU that a point or a record is about; its id is "" if there is
 // none.
-func gpuOf(attrs, resource pcommon.Map) (of gpu) {
-	for _, from := range [...]pcommon.Map{attrs, resource} {
-		if of.id == "" {
-			of.id = mlattr.IDAt(from, mlattr.HardwareID)
-		}
-		if of.host == "" {
-			of.host = mlattr.IDAt(from, mlattr.HostName)
-		}
+func gpuOf(attrs, resource pcommon.Map) gpu {
+	return gpu{
+		host: cmp.Or(mlattr.IDAt(attrs, mlattr.HostName), mlattr.IDAt(resource, mlattr.HostName)),
+		id:   cmp.Or(mlattr.IDAt(attrs, mlattr.HardwareID), mlattr.IDAt(resource, mlattr.HardwareID)),
 	}
-	return of
 }
 
 // ofGPU reports whether the points of a metric may be about a GPU.
