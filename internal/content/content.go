@@ -191,10 +191,6 @@ func hasSecret(decoded string) bool {
 // isPrintable reports whether b is text and not, for example, a tensor or an
 // image.
 func isPrintable(b []byte) bool {
-	for _, c := range b {
-		if c < 0x20 && c != '\n' && c != '\r' && c != '\t' || c == 0x7F {
-			return false
-		}
-	}
-	return utf8.Valid(b)
+	isControl := func(c byte) bool { return c < 0x20 && c != '\n' && c != '\r' && c != '\t' || c == 0x7F }
+	return !slices.ContainsFunc(b, isControl) && utf8.Valid(b)
 }

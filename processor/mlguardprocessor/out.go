@@ -158,10 +158,7 @@ func (o *wayOut) withRetry(err error) (temporary bool, told error) {
 			return true, &retryError{error: err, status: s}
 		}
 	}
-	s, detailed := s.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(o.retryAfter)})
-	if detailed != nil {
-		return true, err
-	}
+	s, _ = s.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(o.retryAfter)}) // it fails only without an error
 	return true, &retryError{error: err, status: s}
 }
 

@@ -120,10 +120,9 @@ func (r *Redactor) object(where string, o jsontree.Object) any {
 // {"name": "password", "value": "x"} is a member in other clothes.
 func nameOf(o jsontree.Object) string {
 	for _, m := range o {
-		if strings.EqualFold(m.Key, "name") || strings.EqualFold(m.Key, "key") {
-			if name, ok := m.Value.(string); ok && content.IsSecretKey(name) {
-				return name
-			}
+		isName := strings.EqualFold(m.Key, "name") || strings.EqualFold(m.Key, "key")
+		if name, _ := m.Value.(string); isName && content.IsSecretKey(name) {
+			return name
 		}
 	}
 	return ""

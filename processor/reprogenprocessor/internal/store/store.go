@@ -138,9 +138,7 @@ func (s *Store) loadGroup(fingerprint string) (Group, error) {
 		return Group{}, err
 	}
 	group, err := s.readGroup(fingerprint)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil // the collector died between an artifact and its summary
-	}
+	err = saved.IgnoreMissing(err) // the collector died between an artifact and its summary
 	group.Fingerprint = fingerprint
 	var exemplars []string
 	for _, e := range entries {

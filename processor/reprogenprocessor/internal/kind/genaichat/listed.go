@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 )
@@ -118,10 +119,7 @@ func (n node) add(key, text string) {
 		return
 	}
 	for _, name := range names[:len(names)-1] {
-		if n[name] == nil {
-			n[name] = node{}
-		}
-		below, ok := n[name].(node)
+		below, ok := shared.Entry(n, name, func() any { return node{} }).(node)
 		if !ok {
 			return
 		}
