@@ -136,10 +136,7 @@ func (h *hangs) remember(resource pcommon.Map, record plog.LogRecord) {
 	line := strings.Join([]string{record.Timestamp().AsTime().Format(time.RFC3339), record.SeverityNumber().String(), mlattr.FirstText(resource, mlattr.ServiceName), body}, " ")
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.lines) == maxLines {
-		h.lines = append(h.lines[:0], h.lines[maxLines/4:]...)
-	}
-	h.lines = append(h.lines, line)
+	h.lines = shared.AppendNewest(h.lines, line, maxLines)
 }
 
 // gather gathers the evidence of the hangs that wait, and adds what comes later, until ctx ends.
