@@ -83,7 +83,7 @@ func startVariant(ctx context.Context, o options, of load, name, sink, directory
 			return nil, err
 		}
 		text = fmt.Appendf(text, profiled, v.profiles)
-	} else if name != stock && (name != equivalent || o.stock == "") {
+	} else if !o.inStock(name) {
 		text = append(text, unprofiled...)
 	}
 	shared := filepath.Join(directory, "ends.yaml")
@@ -97,7 +97,7 @@ func startVariant(ctx context.Context, o options, of load, name, sink, directory
 	switch {
 	case name == stock:
 		binary, file, environment = o.stock, reference+".yaml", nil
-	case name == equivalent && o.stock != "":
+	case o.inStock(name):
 		binary, environment = o.stock, nil
 	}
 	arguments, err := configurations(filepath.Join(o.variants, file), shared)
@@ -127,13 +127,17 @@ func startVariant(ctx context.Context, o options, of load, name, sink, directory
 	return v, nil
 }
 
-// stock is the name of the other collector, equivalent that of the variant which runs in
-// it, too, and before ends that of a variant with an earlier binary.
+// stock is the name of the other collector, and begins those of the variants that run in it,
+// too. before ends that of a variant with an earlier binary.
 const (
-	stock      = "stock"
-	equivalent = "stock_equivalent"
-	before     = "_before"
+	stock  = "stock"
+	before = "_before"
 )
+
+// inStock reports whether a variant runs in the other collector.
+func (o *options) inStock(name string) bool {
+	return o.stock != "" && strings.HasPrefix(name, stock) && !strings.HasSuffix(name, before)
+}
 
 // over begins the first line of a variant of a shipped configuration.
 const over = "# over: "
