@@ -10,9 +10,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/otelcol-ml/otelcol-ml/e2e/documents"
@@ -196,4 +199,37 @@ func readYAML(t *testing.T, file string) map[string]any {
 	var content map[string]any
 	require.NoError(t, yaml.Unmarshal(text, &content), file)
 	return content
+}
+
+// A request that becomes too large for the server of the back end, because ml_enrich adds
+// attributes, arrives in parts.
+func TestARequestThatGrows(t *testing.T) {
+	t.Parallel()
+	const spans, most = 34_000, 4 << 20
+	sink := harness.StartSink(t)
+	collector := harness.StartCollector(t, harness.CollectorOptions{
+		Config: harness.Path("distribution", "config", "agent.yaml"), Env: []string{"JAEGER_ENDPOINT=" + sink.Endpoint}, Dir: t.TempDir(),
+	})
+	td := ptrace.NewTraces()
+	rs := td.ResourceSpans().AppendEmpty()
+	require.NoError(t, rs.Resource().Attributes().FromRaw(map[string]any{"service.name": "torchtel", "job_id": 4711, "global_rank": 3, "world_size": 8}))
+	to, now := rs.ScopeSpans().AppendEmpty().Spans(), time.Now()
+	for i := range spans {
+		span := to.AppendEmpty()
+		span.SetName("Llama.forward")
+		span.SetTraceID([16]byte{1, byte(i), byte(i >> 8)})
+		span.SetSpanID([8]byte{1, byte(i), byte(i >> 8)})
+		span.SetStartTimestamp(pcommon.NewTimestampFromTime(now.Add(-time.Millisecond)))
+		span.SetEndTimestamp(pcommon.NewTimestampFromTime(now))
+		span.Attributes().PutStr("sequence", strings.Repeat("s", 40))
+	}
+	var sizer ptrace.ProtoMarshaler
+	require.Less(t, sizer.TracesSize(td), most)
+	require.NoError(t, senderTo(t, collector).Traces(t.Context(), td))
+	require.EventuallyWithT(t, func(c *assert.CollectT) { assert.Len(c, sink.Spans(), spans) }, time.Minute, 50*time.Millisecond)
+	sum := 0
+	for _, part := range sink.Traces() {
+		sum += sizer.TracesSize(part)
+	}
+	assert.Greater(t, sum, most, "it has not grown")
 }
