@@ -135,3 +135,22 @@ func TestAPartIsRefused(t *testing.T) {
 func TestMaxSizeIsNotNegative(t *testing.T) {
 	assert.EqualError(t, (&OutConfig{WhenRefused: Drop, MaxSize: -1}).Validate(), `"max_size" is -1; it must be 0 or a number of bytes`)
 }
+
+// FuzzParts: whatever the request and the limit, each span arrives once, in order.
+func FuzzParts(f *testing.F) {
+	encoded, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(large(5, ""))
+	require.NoError(f, err)
+	f.Add(encoded, uint16(1))
+	f.Add(encoded, uint16(1000))
+	f.Fuzz(func(t *testing.T, encoded []byte, limit uint16) {
+		td, err := (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces(encoded)
+		if err != nil || td.SpanCount() > 1000 {
+			t.Skip("not traces, or too many")
+		}
+		var got parts
+		whole := ptrace.NewTraces()
+		td.CopyTo(whole)
+		require.NoError(t, got.sent(t, 0, int(limit), Refuse, td))
+		assert.Equal(t, spansIn(whole), spansIn(got.all...))
+	})
+}

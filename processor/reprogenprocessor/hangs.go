@@ -77,13 +77,13 @@ func (h *hangs) observe(ctx context.Context, ld plog.Logs) {
 	for _, rl := range ld.ResourceLogs().All() {
 		for _, sl := range rl.ScopeLogs().All() {
 			for _, record := range sl.LogRecords().All() {
-				if own && record.EventName() == evidence.WaitEvent {
-					h.conclude(h.verdicts, evidence.VerdictOf(record))
-				} else if own {
-					h.await(ctx, rl.Resource().Attributes(), record)
-				}
 				if h.writer.cfg.CaptureContent && record.SeverityNumber() >= plog.SeverityNumberWarn && record.Body().Type() == pcommon.ValueTypeStr {
 					h.remember(rl.Resource().Attributes(), record)
+				}
+				if own && record.EventName() == evidence.WaitEvent {
+					h.conclude(h.verdicts, evidence.VerdictOf(record))
+				} else if own { // the evidence has the record of the hang, too
+					h.await(ctx, rl.Resource().Attributes(), record)
 				}
 			}
 		}
