@@ -2,7 +2,6 @@ package vocabulary_test
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"sync"
 	"testing"
@@ -114,7 +113,7 @@ func TestPassesAtTheSameTime(t *testing.T) {
 					texts, _ := passOver(ctx, &p, td, 0, nil)
 					assert.Len(t, texts, 20)
 					for i, text := range texts {
-						assert.Equal(t, fmt.Sprint(i), text)
+						assert.Equal(t, strconv.Itoa(i), text)
 					}
 				}
 			})
