@@ -229,11 +229,6 @@ func downAndUp(tr *trial) {
 // smallQueue makes the queue so small that a moment fills it.
 func (tr *trial) smallQueue() {
 	tr.settings[exporter+"sending_queue::queue_size"] = 400_000
-	if tr.config == "agent.yaml" {
-		return // it has no batch
-	}
-	tr.settings[exporter+"sending_queue::batch::min_size"] = 20_000
-	tr.settings[exporter+"sending_queue::batch::max_size"] = 100_000
 }
 
 // refusedWhileSending has the back end refuse for some requests.
