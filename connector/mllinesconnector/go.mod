@@ -24,7 +24,10 @@ require (
 	go.uber.org/zap v1.28.0
 )
 
-require go.opentelemetry.io/collector/extension v1.64.0 // indirect
+require (
+	go.opentelemetry.io/collector/client v1.64.0 // indirect
+	go.opentelemetry.io/collector/extension v1.64.0 // indirect
+)
 
 require (
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect

@@ -28,6 +28,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/saved"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/sender"
 )
 
 const (
@@ -158,7 +159,7 @@ func (l *lines) send(ctx context.Context, td ptrace.Traces) error {
 	if td.ResourceSpans().Len() == 0 {
 		return nil
 	}
-	return l.next.ConsumeTraces(ctx, td)
+	return l.next.ConsumeTraces(sender.WithSize(ctx, 0), td) // the size in ctx is that of records
 }
 
 // ConsumeLogs reads records and sends the spans that their lines make. If these are

@@ -9,12 +9,10 @@ import (
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
-	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/processor"
 	"go.opentelemetry.io/collector/processor/processorhelper"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
-	"github.com/otelcol-ml/otelcol-ml/internal/shared/sender"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/bounds"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/identity"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/metadata"
@@ -33,10 +31,7 @@ func NewFactory() processor.Factory {
 				return nil, err
 			}
 			// It fails only without a function, as for the other signals.
-			pass := passing(g, ptrace.Traces.SpanCount, next.ConsumeTraces)
-			passed, _ := consumer.NewTraces(func(ctx context.Context, td ptrace.Traces) error {
-				return eachPart(td, sender.Size(ctx), g.out.MaxSize, func(part ptrace.Traces) error { return pass(ctx, part) })
-			}, consumer.WithCapabilities(next.Capabilities()))
+			passed, _ := consumer.NewTraces(g.inParts(next.ConsumeTraces), consumer.WithCapabilities(next.Capabilities()))
 			return processorhelper.NewTraces(ctx, set, cfg, passed, g.processTraces, g.options(g.changesTraces())...)
 		}, metadata.TracesStability),
 		processor.WithMetrics(func(ctx context.Context, set processor.Settings, cfg component.Config, next consumer.Metrics) (processor.Metrics, error) {

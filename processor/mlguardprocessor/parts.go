@@ -1,12 +1,33 @@
 package mlguardprocessor
 
 import (
+	"context"
+
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/sender"
 )
 
 // growth is how many times as large a request is at the most behind the processors: one that
 // had less when it arrived need not be measured.
-const growth = 16
+const growth = 32
+
+// inParts passes traces on to next in parts, and counts what next refuses: each part that is
+// dropped, or all spans of a request of which a part is refused, as the sender is told.
+func (g *guard) inParts(next func(context.Context, ptrace.Traces) error) func(context.Context, ptrace.Traces) error {
+	counted := func(next func(context.Context, ptrace.Traces) error) func(context.Context, ptrace.Traces) error {
+		return passing(g, ptrace.Traces.SpanCount, next)
+	}
+	divided := func(next func(context.Context, ptrace.Traces) error) func(context.Context, ptrace.Traces) error {
+		return func(ctx context.Context, td ptrace.Traces) error {
+			return eachPart(td, sender.Size(ctx), g.out.MaxSize, func(part ptrace.Traces) error { return next(ctx, part) })
+		}
+	}
+	if g.out.drops() {
+		return divided(counted(next))
+	}
+	return counted(divided(next))
+}
 
 // eachPart passes on traces of at most limit bytes of OTLP as they are, and larger ones in
 // parts, until one is refused. A single span is passed on whatever its size, and so are

@@ -9,9 +9,12 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/processor/processortest"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/sender"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/metadata"
@@ -20,8 +23,9 @@ import (
 // parts keeps what it gets, and refuses from the request with the number refuses on.
 type parts struct {
 	consumertest.Consumer
-	all     []ptrace.Traces
-	refuses int
+	all       []ptrace.Traces
+	refuses   int
+	telemetry component.TelemetrySettings
 }
 
 func (p *parts) ConsumeTraces(_ context.Context, td ptrace.Traces) error {
@@ -42,7 +46,11 @@ func (p *parts) sent(t *testing.T, had, limit int, whenRefused string, td ptrace
 	out.MaxSize, out.WhenRefused = limit, whenRefused
 	require.NoError(t, out.Validate())
 	p.Consumer = consumertest.NewNop()
-	guard, err := NewFactory().CreateTraces(t.Context(), processortest.NewNopSettings(metadata.Type), cfg, p)
+	set := processortest.NewNopSettings(metadata.Type)
+	if p.telemetry.MeterProvider != nil {
+		set.TelemetrySettings = p.telemetry
+	}
+	guard, err := NewFactory().CreateTraces(t.Context(), set, cfg, p)
 	require.NoError(t, err)
 	started(t, guard)
 	td.MarkReadOnly()
@@ -110,7 +118,7 @@ func TestRequestsThatPassWhole(t *testing.T) {
 		"no limit":            {large(70, ""), 0, 0},
 		"resources":           {large(1, strings.Repeat("r", 10_000)), 0, 15_000},
 		"nothing":             {ptrace.NewTraces(), 0, 1},
-		"small at its coming": {large(70, ""), 1000, 16_000},
+		"small at its coming": {large(70, ""), 1000, 32_000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got parts
@@ -121,15 +129,24 @@ func TestRequestsThatPassWhole(t *testing.T) {
 	}
 }
 
-// Of a request that is refused in the middle, the sender learns it, and the rest is not
-// sent, or what is refused is dropped, and the rest is sent.
+// Of a request that is refused in the middle, the sender learns it, the rest is not sent, and
+// all counts as refused; or only what is refused is dropped.
 func TestAPartIsRefused(t *testing.T) {
-	got := parts{refuses: 2}
-	require.ErrorContains(t, got.sent(t, 30_000, 30_000, Refuse, large(70, "")), "queue is full")
-	assert.Len(t, got.all, 1)
-	got = parts{refuses: 2}
-	require.NoError(t, got.sent(t, 30_000, 30_000, Drop, large(70, "")))
-	assert.Len(t, got.all, 1)
+	for whenRefused, want := range map[string]string{Refuse: "otelcol_processor_ml_guard_items_refused 420", Drop: "otelcol_processor_ml_guard_items_dropped 210"} {
+		telemetry := componenttest.NewTelemetry()
+		t.Cleanup(func() { require.NoError(t, telemetry.Shutdown(context.Background())) })
+		got := parts{refuses: 2, telemetry: telemetry.NewTelemetrySettings()}
+		err := got.sent(t, 30_000, 30_000, whenRefused, large(70, ""))
+		assert.Equal(t, whenRefused == Refuse, err != nil)
+		require.Len(t, got.all, 1)
+		assert.Equal(t, 210, got.all[0].SpanCount())
+		name, _, _ := strings.Cut(want, " ")
+		metric, err := telemetry.GetMetric(name)
+		require.NoError(t, err)
+		points := metric.Data.(metricdata.Sum[int64]).DataPoints
+		require.Len(t, points, 1)
+		assert.Equal(t, want, name+" "+strconv.FormatInt(points[0].Value, 10))
+	}
 }
 
 func TestMaxSizeIsNotNegative(t *testing.T) {

@@ -147,9 +147,14 @@ func (f *Facts) Reset() {
 	clear(f.general[:cap(f.general)])
 }
 
+// maxIdle limits the facts of a span whose memory is kept for others.
+const maxIdle = 32
+
 // forget is Reset for facts that were read once since they were empty.
 func (f *Facts) forget() {
-	clear(f.list)
+	if clear(f.list); cap(f.list) > maxIdle {
+		f.list = nil
+	}
 	f.begin()
 }
 
