@@ -258,16 +258,13 @@ type stepCount struct {
 	source  *streams.Source
 	program uint64
 	names   []byte
-	// newest is the sequence that the previous span of a request used, and used its key.
-	newest *steps.Sequence
-	used   uint64
 }
 
 // begin adds the forward passes of a request, before its optimizers, and adds
 // to each the number of further steps: it may show that optimizers before and after it end
 // separate steps.
 func (c *stepCount) begin(units []unit) {
-	c.source, c.newest = nil, nil
+	c.source = nil
 	for i := range units {
 		if u := &units[i]; u.kinds&isOptimizer != 0 && !u.Parent.Known() && u.Time.End > 0 {
 			c.of(u)
@@ -321,15 +318,11 @@ func (c *stepCount) optimizer(u *unit, counted bool) (more int64) {
 // of returns the sequence of a span: that of its trace, or of its program if it is a root.
 func (c *stepCount) of(u *unit) *steps.Sequence {
 	key := c.key(u, !u.Parent.Known())
-	if c.newest != nil && c.used == key {
-		return c.newest
-	}
 	sequence, known := c.sequences.Get(key)
 	if !known {
 		sequence = new(steps.Sequence)
 		c.sequences.Put(key, sequence)
 	}
-	c.newest, c.used = sequence, key
 	return sequence
 }
 
