@@ -1,6 +1,9 @@
 package request
 
-import "math"
+import (
+	"encoding/binary"
+	"math"
+)
 
 // state is what the next byte belongs to.
 type state uint8
@@ -86,79 +89,61 @@ func (p *Protobuf) Write(part []byte) {
 	}
 }
 
-// fields reads fields as long as each is whole in part and has a tag of one byte and a
-// length of up to three, exceeds nothing and ends where it may. It returns the rest, which
-// is read byte by byte.
+// fields reads fields as long as each is whole in part, has a tag of one byte, exceeds
+// nothing and ends where it may. It returns the rest, which is read byte by byte.
 func (p *Protobuf) fields(part []byte) []byte {
-	at, top := p.at, p.frames[len(p.frames)-1]
+	top := p.frames[len(p.frames)-1]
 	for len(part) > 1 && part[0] >= 1<<3 && part[0] < 0x80 {
+		wire := part[0] & 7
 		head, size := 1, 0 // bytes of tag, length and number, and those that follow
-		switch part[0] & 7 {
-		case 0:
-			for head < len(part) && head < 9 && part[head] >= 0x80 {
-				head++
+		var child *message
+		switch wire {
+		case 0, 2:
+			number, n := uint64(part[1]), 1
+			if number >= 0x80 {
+				number, n = binary.Uvarint(part[1:])
 			}
-			if head == len(part) || part[head] >= 0x80 {
-				p.at = at
+			if n <= 0 || wire == 2 && number > math.MaxInt32 {
 				return part
 			}
-			head++
+			if head += n; wire == 2 {
+				size, child = int(number), top.message.child(int32(part[0]>>3)) // #nosec G115 -- checked above
+			}
 		case 1:
 			size = 8
-		case 2:
-			head, size = 2, int(part[1])
-			for shift := 7; size>>shift != 0; shift += 7 {
-				if head == len(part) || shift > 14 {
-					p.at = at
-					return part
-				}
-				size = size&(1<<shift-1) | int(part[head])<<shift
-				head++
-			}
 		case 5:
 			size = 4
 		default:
-			p.at = at
 			return part
 		}
-		end := at + int64(head+size)
-		var child *message
-		if part[0]&7 == 2 {
-			child = top.message.child(int32(part[0] >> 3))
-		}
+		end := p.at + int64(head+size)
 		nested := child == arrayValue || child == keyValueList
 		opens := child != nil && child != other && child != text
 		if end > top.end || child != nil && p.messages >= p.limits.Messages || nested && p.levels >= p.limits.Depth || !opens && head+size > len(part) {
-			break
+			return part
 		}
 		switch {
 		case child != nil:
 			p.messages++
 			p.memory += child.memory
-		case top.message == buckets && part[0]&7 == 0:
+		case top.message == buckets && wire == 0:
 			p.memory += memoryOfCount
-		case top.message == buckets && part[0]&7 == 2:
+		case top.message == buckets && wire == 2:
 			p.memory += memoryOfCount * int64(size)
 		}
 		if opens {
 			if nested {
 				p.levels++
 			}
-			top = frame{end, child}
+			top, size = frame{end, child}, 0
 			p.frames = append(p.frames, top)
-			size = 0
 		}
-		at += int64(head + size)
-		part = part[head+size:]
-		for at >= top.end {
-			if top.message == arrayValue || top.message == keyValueList {
-				p.levels--
-			}
-			p.frames = p.frames[:len(p.frames)-1]
+		p.at += int64(head + size)
+		if part = part[head+size:]; p.at >= top.end {
+			p.next()
 			top = p.frames[len(p.frames)-1]
 		}
 	}
-	p.at = at
 	return part
 }
 

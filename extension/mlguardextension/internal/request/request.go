@@ -33,9 +33,9 @@ type Check interface {
 // NewJSON returns a check of an OTLP/JSON request of any signal.
 func NewJSON(limits Limits) Check { return &JSON{limits: limits} }
 
-// binary are the binary requests: the default path of their signal, empty where it is
+// requests are the binary requests: the default path of their signal, empty where it is
 // not stable yet, the name of pdata's type, and their message.
-var binary = [...]struct {
+var requests = [...]struct {
 	path, name string
 	root       *message
 }{
@@ -49,19 +49,19 @@ var binary = [...]struct {
 // an OTLP default path it is read as a request of the path's signal. On any
 // other path, which a receiver can have, it is read as each signal.
 func NewProtobuf(path string, limits Limits) Check {
-	for _, of := range binary {
+	for _, of := range requests {
 		if path != "" && path == of.path {
 			return newProtobuf(of.root, limits)
 		}
 	}
 	var all signals
-	for i, of := range binary {
+	for i, of := range requests {
 		all[i] = newProtobuf(of.root, limits)
 	}
 	return all
 }
 
-type signals [len(binary)]*Protobuf
+type signals [len(requests)]*Protobuf
 
 // Write reads the next part of the request.
 func (s signals) Write(part []byte) {
@@ -96,7 +96,7 @@ func NewOf(target any, limits Limits) Check {
 	if t == nil || t.Kind() != reflect.Pointer {
 		return nil
 	}
-	for _, of := range binary {
+	for _, of := range requests {
 		if t.Elem().Name() == of.name {
 			return newProtobuf(of.root, limits)
 		}
