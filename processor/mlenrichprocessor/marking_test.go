@@ -11,15 +11,25 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/processor/processortest"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/metadata"
 )
 
 // Who comes after in the same call is told that the spans have been read.
 func TestMarksTheContext(t *testing.T) {
+	span := ptrace.NewSpan()
+	span.Attributes().PutStr("tuft.session_id", "s")
+	reads := func(ctx context.Context) bool {
+		var pass vocabulary.Pass
+		pass.Begin(ctx, vocabulary.Default(), ptrace.NewTraces())
+		defer pass.End()
+		return pass.Next(0, span, span).Text(mlattr.SessionID) == "s"
+	}
+	assert.True(t, reads(t.Context()))
 	marked := false
 	next, err := consumer.NewTraces(func(ctx context.Context, _ ptrace.Traces) error {
-		marked = vocabulary.IsEnriched(ctx)
+		marked = !reads(ctx)
 		return nil
 	})
 	require.NoError(t, err)

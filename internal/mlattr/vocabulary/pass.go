@@ -61,9 +61,6 @@ func (r *reading) end() {
 	r.spans = nil
 }
 
-// IsEnriched reports whether WithEnriched has marked a context.
-func IsEnriched(ctx context.Context) bool { return ctx.Value(enrichedKey{}) != nil }
-
 // Pass reads the spans of one request after another, each request from its first span to
 // its last. Spans that ml_enrich has read are not read again if another component has
 // read them and nothing can have changed them since. The zero value is ready for Begin.

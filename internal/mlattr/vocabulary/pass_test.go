@@ -53,7 +53,7 @@ func TestSpansAreReadOnce(t *testing.T) {
 		assert.Same(t, facts[i], same[i], "a span was read twice")
 	}
 
-	// What one component replaces the other does not get, whoever comes first.
+	// One component may replace a span for itself: the other one reads the span that it got.
 	other := ptrace.NewSpan()
 	other.Attributes().PutStr(mlattr.SessionID, "_OTHER")
 	texts, _ = passOver(ctx, &first, td, 0, map[int]ptrace.Span{1: other})

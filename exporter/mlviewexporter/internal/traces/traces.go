@@ -336,8 +336,8 @@ func (t *tree) longestRoot() *heldSpan {
 
 const (
 	// renewal is the time in which as many new traces are held as may be at one time, and
-	// twice as many that are urgent. Of more traces some are held: otherwise each would leave before
-	// somebody opens it.
+	// twice as many that are urgent. Of more traces some are held: otherwise each would
+	// leave before somebody opens it.
 	renewal = 20 * time.Second
 	// refusals is the number of traces that are known not to be held, for passedOver.
 	refusals   = 1 << 12
