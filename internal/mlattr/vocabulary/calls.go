@@ -45,7 +45,9 @@ func Calls() table.CallKeys {
 }
 
 // IsCorrelation reports whether an attribute's key is one of CallKeys.Correlation.
-func IsCorrelation(key string) bool { return slices.Contains(callKeys.Correlation, key) }
+func IsCorrelation(key string) bool { return correlation.Has(key) }
+
+var correlation = mlattr.NewKeySet(callKeys.Correlation...)
 
 // RunsCode reports whether a span of this name runs code that a model wrote;
 // see CallKeys.CodeSpans.

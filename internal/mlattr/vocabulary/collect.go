@@ -140,8 +140,8 @@ func (of *rule) take(f *Facts, value pcommon.Value, tail string) {
 		}
 	}
 	if tail != "" {
-		fact.Key = f.dynamic.of(fact.Key, tail)
-		fact.slot = SlotOf(fact.Key)
+		named := f.dynamic.of(fact.Key, tail)
+		fact.Key, fact.slot = named.key, named.slot
 	}
 	if of.factor != 0 && !mlattr.StatesUnit(value) {
 		fact.Double *= of.factor

@@ -145,6 +145,7 @@ func NewReader(options Options) *Reader {
 		}
 		for _, event := range client.Events {
 			r.events[event.Name] = event.Kind
+			r.eventNames.Add(event.Name)
 		}
 		for _, event := range client.FirstTokens {
 			r.firstTokens = append(r.firstTokens, firstToken{event, client.System})

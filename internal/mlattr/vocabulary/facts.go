@@ -121,12 +121,18 @@ type dynamicKey struct{ canonical, tail string }
 const maxDynamicKeys = 64
 
 // dynamicKeys are canonical keys that were made of both.
-type dynamicKeys map[dynamicKey]string
+type dynamicKeys map[dynamicKey]slotKey
+
+// slotKey is a key and its slot, zero if it has none.
+type slotKey struct {
+	key  string
+	slot Slot
+}
 
 // of returns the canonical key of a prefix rule.
-func (d *dynamicKeys) of(canonical, tail string) string {
-	if key, ok := (*d)[dynamicKey{canonical, tail}]; ok {
-		return key
+func (d *dynamicKeys) of(canonical, tail string) slotKey {
+	if known, ok := (*d)[dynamicKey{canonical, tail}]; ok {
+		return known
 	}
 	if *d == nil {
 		*d = make(dynamicKeys)
@@ -134,8 +140,9 @@ func (d *dynamicKeys) of(canonical, tail string) string {
 		clear(*d)
 	}
 	key := canonical + tail
-	(*d)[dynamicKey{canonical, key[len(canonical):]}] = key
-	return key
+	made := slotKey{key, SlotOf(key)}
+	(*d)[dynamicKey{canonical, key[len(canonical):]}] = made
+	return made
 }
 
 // Reset empties the facts and keeps their memory, without references to what
@@ -187,6 +194,11 @@ func (f *Facts) Find(key string) *Fact {
 	if slot := SlotOf(key); slot != 0 {
 		return f.At(slot)
 	}
+	return f.withoutSlot(key)
+}
+
+// withoutSlot is Find for an attribute without a slot.
+func (f *Facts) withoutSlot(key string) *Fact {
 	for i := range f.list {
 		if f.list[i].Key == key {
 			return &f.list[i]
@@ -296,7 +308,7 @@ func (f *Facts) place(slot Slot, key string, rank int32) *Fact {
 	if slot != 0 {
 		have = f.At(slot)
 	} else {
-		have = f.Find(key)
+		have = f.withoutSlot(key)
 	}
 	if have != nil {
 		if rank >= have.rank {

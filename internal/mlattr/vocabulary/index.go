@@ -1,6 +1,7 @@
 package vocabulary
 
 import (
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
 )
 
@@ -61,8 +62,7 @@ func (t *keyTable) ensure(key string) *keyRules {
 // nameFilter rejects most names that no rule matches. The spans of a service
 // that no vocabulary has must cost next to nothing.
 type nameFilter struct {
-	// lengths has, by the first byte of each Exact rule, a bit for its length.
-	lengths [256]uint64
+	exact mlattr.KeySet
 	// first and last have true for the bytes that the other rules begin and end
 	// with.
 	first, last [256]bool
@@ -74,7 +74,7 @@ func (f *nameFilter) add(match table.Match, text string) {
 	}
 	switch match {
 	case table.Exact:
-		f.lengths[text[0]] |= lengthBit(text)
+		f.exact.Add(text)
 	case table.Suffix:
 		f.last[text[len(text)-1]] = true
 	case table.Prefix, table.Numbered:
@@ -82,13 +82,10 @@ func (f *nameFilter) add(match table.Match, text string) {
 	}
 }
 
-func lengthBit(key string) uint64 { return 1 << (len(key) & 63) }
-
 // passes reports whether a rule may match a name.
 func (f *nameFilter) passes(name string) bool {
 	if name == "" {
 		return false
 	}
-	first := name[0]
-	return f.first[first] || f.lengths[first]&lengthBit(name) != 0 || f.last[name[len(name)-1]]
+	return f.first[name[0]] || f.exact.MayHave(name) || f.last[name[len(name)-1]]
 }

@@ -40,6 +40,7 @@ type Reader struct {
 	filter nameFilter
 
 	events      map[string]table.EventKind
+	eventNames  mlattr.KeySet
 	firstTokens []firstToken
 	// streams are the clients that have rules in firstTokens.
 	streams System

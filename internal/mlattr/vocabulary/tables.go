@@ -1,6 +1,7 @@
 package vocabulary
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -98,9 +99,9 @@ var unbounded = slices.DeleteFunc(Tables(), func(t Vocabulary) bool { return t.U
 
 // IsToolArguments reports whether an attribute's key is that of what a tool was
 // called with, on a span that executes one.
-func IsToolArguments(key string) bool { return slices.Contains(toolArguments, key) }
+func IsToolArguments(key string) bool { return toolArguments.Has(key) }
 
-var toolArguments = collectKeys(func(t *table.Table) []string { return t.ToolArguments })
+var toolArguments = mlattr.NewKeySet(collectKeys(func(t *table.Table) []string { return t.ToolArguments })...)
 
 // traitSystems has the clients of each trait.
 var traitSystems = func() (systems [table.TraitCount]System) {
@@ -133,13 +134,25 @@ var changeKeys = func() map[string]*table.ChangeKey {
 	return index
 }()
 
+var changing = mlattr.NewKeySet(slices.Collect(maps.Keys(changeKeys))...)
+
 // ChangeKeyOf returns what an attribute of a resource, or of a span that is a
 // request to a model, shows about changes, or nil.
-func ChangeKeyOf(key string) *table.ChangeKey { return changeKeys[key] }
+func ChangeKeyOf(key string) *table.ChangeKey {
+	if !changing.MayHave(key) {
+		return nil
+	}
+	return changeKeys[key]
+}
 
 // Event returns what an event of this name reports, and NoEvent for a name that
 // no selected vocabulary has. A span that stands for an event has its name.
-func (r *Reader) Event(name string) table.EventKind { return r.events[name] }
+func (r *Reader) Event(name string) table.EventKind {
+	if !r.eventNames.MayHave(name) {
+		return table.NoEvent
+	}
+	return r.events[name]
+}
 
 // PoolKeys returns the keys of span attributes that name the pool of workers
 // that the span's events are about.

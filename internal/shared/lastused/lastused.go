@@ -43,9 +43,11 @@ func (m *Map[K, V]) All() map[K]V {
 
 // Put gives a key a value. That is a use.
 func (m *Map[K, V]) Put(key K, value V) {
-	if _, ok := m.young[key]; !ok && len(m.young) >= m.half {
-		clear(m.old)
-		m.young, m.old = m.old, m.young
+	if len(m.young) >= m.half {
+		if _, ok := m.young[key]; !ok {
+			clear(m.old)
+			m.young, m.old = m.old, m.young
+		}
 	}
 	m.young[key] = value
 }

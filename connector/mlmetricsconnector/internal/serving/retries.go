@@ -2,6 +2,7 @@ package serving
 
 import (
 	"hash/maphash"
+	"math/bits"
 	"slices"
 	"time"
 
@@ -70,21 +71,22 @@ func (r *Retries) repeats(s *Span, id string) (again bool) {
 	return again
 }
 
+// above is the span above a request.
+type above struct {
+	trace [16]byte
+	span  [8]byte
+}
+
 // hash returns a hash of what was asked for, and of an id, or of the span above it.
 func (s *Span) hash(id string) uint64 {
-	var hash maphash.Hash
-	hash.SetSeed(seed)
-	arguments := uint64(0)
+	var hash uint64
 	if id == "" {
-		arguments = s.Arguments
-		_, _ = hash.Write(s.Trace[:])
-		_, _ = hash.Write(s.Parent[:])
+		hash = s.Arguments ^ maphash.Comparable(seed, above{s.Trace, s.Parent})
 	}
 	for _, text := range [...]string{id, s.Operation, s.Model, s.Tool} {
-		_, _ = hash.WriteString(text)
-		_ = hash.WriteByte(0)
+		hash = bits.RotateLeft64(hash, 23)*0x9e3779b97f4a7c15 ^ maphash.String(seed, text)
 	}
-	return hash.Sum64() ^ arguments
+	return hash
 }
 
 const (

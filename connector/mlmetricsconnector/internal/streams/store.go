@@ -17,9 +17,12 @@ import (
 )
 
 // shardCount is the number of locks over which the streams are spread, so that
-// clients and flushes do not wait for each other for long: a lock is held for
-// one update, or for chunk streams of a flush.
-const shardCount = 64
+// clients and flushes do not wait for each other for long: a lock is held for the
+// updates of one source in a request, or for chunk streams of a flush.
+const (
+	shardBits  = 6
+	shardCount = 1 << shardBits
+)
 
 // Update is a change of one stream.
 type Update struct {
@@ -88,7 +91,7 @@ type Store struct {
 type shard struct {
 	mu sync.Mutex
 	// byHash has the streams by a hash of their identity, whose seed no client knows.
-	// Two of a million streams have the same with a probability of 1 to 37 million.
+	// Two of a million streams of one source have the same with a probability of 1 to 570,000.
 	byHash map[uint64]*stream
 	// list has all streams in an order that only a flush changes, so that it
 	// can walk them in chunks.
@@ -161,10 +164,24 @@ func (sh *shard) each(from int, see func(*stream)) (more bool) {
 
 // Apply adds updates that arrived at now.
 func (s *Store) Apply(updates []Update, now time.Time) {
+	var held *shard
+	hold := func(next *shard) {
+		if held != nil && next != held {
+			held.mu.Unlock()
+		}
+		if next != nil && next != held {
+			next.mu.Lock()
+		}
+		held = next
+	}
+	defer func() { hold(nil) }()
 	for i := range updates {
 		u := &updates[i]
 		src := u.Source
-		s.settle(src, now)
+		if !src.isSettled(now) {
+			hold(nil)
+			s.settle(src, now)
+		}
 		if src.silent[u.Series] {
 			continue
 		}
@@ -175,22 +192,24 @@ func (s *Store) Apply(updates []Update, now time.Time) {
 			}
 		}
 		labels := u.Labels[:len(series.All[u.Series].Labels)]
-		if s.add(u, s.hashOf(src.hash, u.Series, labels), labels, now) {
+		hash := s.hashOf(src.hash, u.Series, labels)
+		if hold(s.shardOf(hash)); s.add(held, u, hash, labels, now) {
 			continue
 		}
 		s.Overflowed.Series.Add(1)
-		if !newest(u.Series) {
-			s.add(u, uint64(u.Series), nil, now) // the hashes of others are random
+		if hash = uint64(u.Series); !newest(u.Series) { // the hashes of others are random
+			hold(s.shardOf(hash))
+			s.add(held, u, hash, nil, now)
 		}
 	}
 }
 
+// isSettled reports whether settle was called for the request that arrived at now.
+func (src *Source) isSettled(now time.Time) bool { return src.hash != 0 && src.settled.Equal(now) }
+
 // settle determines, once for all updates of a source in a request, whether its
 // run may have streams of its own, and if so keeps the run alive.
 func (s *Store) settle(src *Source, now time.Time) {
-	if src.hash != 0 && src.settled.Equal(now) {
-		return
-	}
 	src.settled, src.admitted = now, src.Run.ID != mlattr.Other
 	src.silent = s.silences.of(src.Resource)
 	if src.Run.ID != "" && src.admitted {
@@ -202,7 +221,7 @@ func (s *Store) settle(src *Source, now time.Time) {
 // hashOfSource returns a hash that is not 0.
 func (s *Store) hashOfSource(of Identity) uint64 { return maphash.Comparable(s.seed, of) | 1 }
 
-// hashOf returns the hash of a stream of a source.
+// hashOf returns the hash of a stream of a source: all of one are in one shard.
 func (s *Store) hashOf(source uint64, id series.ID, labels []string) uint64 {
 	hash := (source + uint64(id)) * 0x9e3779b97f4a7c15
 	for i := range labels {
@@ -211,7 +230,7 @@ func (s *Store) hashOf(source uint64, id series.ID, labels []string) uint64 {
 		}
 		hash = bits.RotateLeft64(hash, 23) * 0x9e3779b97f4a7c15
 	}
-	return hash
+	return hash>>shardBits | source&^(1<<(64-shardBits)-1)
 }
 
 // newest reports whether a series holds the newest value instead of a sum.
@@ -220,12 +239,9 @@ func newest(id series.ID) bool {
 	return kind == series.Gauge || kind == series.State
 }
 
-// add applies u to the stream of a hash: one with labels, or for nil the overflow
-// stream of its series. It returns false if a new stream would exceed the limit.
-func (s *Store) add(u *Update, hash uint64, labels []string, now time.Time) bool {
-	sh := s.shardOf(hash)
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
+// add applies u to the stream of a hash in its shard, which is locked: one with labels, or for
+// nil the overflow stream of its series. It returns false if a new stream would exceed the limit.
+func (s *Store) add(sh *shard, u *Update, hash uint64, labels []string, now time.Time) bool {
 	st := sh.byHash[hash]
 	if st == nil {
 		if labels != nil && !s.room(u.Series, labels) {
@@ -248,7 +264,7 @@ func (s *Store) room(id series.ID, labels []string) bool {
 }
 
 // shardOf returns the shard of a hash.
-func (s *Store) shardOf(hash uint64) *shard { return &s.shards[hash>>(64-6)] }
+func (s *Store) shardOf(hash uint64) *shard { return &s.shards[hash>>(64-shardBits)] }
 
 func (s *Store) insert(sh *shard, st *stream, hash uint64) {
 	s.all.Add(1)

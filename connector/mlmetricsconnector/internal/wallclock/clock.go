@@ -289,7 +289,12 @@ func (c *Clock) changes(until int64) []change {
 		}
 	}
 	changes = append(changes, change{at: until, what: passes})
-	slices.SortFunc(changes, func(a, b change) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.what, b.what)) })
+	slices.SortFunc(changes, func(a, b change) int {
+		if a.at != b.at {
+			return cmp.Compare(a.at, b.at)
+		}
+		return cmp.Compare(a.what, b.what)
+	})
 	return changes
 }
 

@@ -204,7 +204,9 @@ func (p Parents) Note(spans []Span) {
 		if in := &spans[i]; (in.Failed || in.Asks) && in.Parent != ([8]byte{}) {
 			above := SpanRef{in.Trace, in.Parent}
 			known, _ := p.all.Get(above)
-			p.all.Put(above, Below{known.Failed || in.Failed, known.Asks || in.Asks})
+			if both := (Below{known.Failed || in.Failed, known.Asks || in.Asks}); both != known {
+				p.all.Put(above, both)
+			}
 		}
 	}
 }

@@ -330,7 +330,7 @@ func (all *parts) spans(spans []input.Span, now time.Time) {
 			source, noted = spans[i].Source, false
 			from, run = share.OriginOf(source.Sender, source.Service), nil
 			if source.Run != "" {
-				run = all.Runs.Of(source.Namespace, source.Service, source.Run, from, now)
+				run = all.Runs.OfSpans(source.Namespace, source.Service, source.Run, from, now)
 			}
 			all.Hosts.See(source.Host, now)
 			service = all.Services.Of(source.Namespace, source.Service, from, now)

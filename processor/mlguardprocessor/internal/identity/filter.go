@@ -217,18 +217,14 @@ var kindNames = func() (names [kindCount]string) {
 func kindOf(key string) kind { return cmp.Or(kindsOfKeys[key], kindLabel) } // no key is of kindService, 0
 
 // isSpanLabel reports whether a span's attribute becomes a label, in ml_metrics after
-// ml_enrich. The labels of runs are not included. A switch costs less than a map here,
-// where most keys are none.
-func isSpanLabel(key string) bool {
-	switch key {
-	case mlattr.GenAIRequestModel, mlattr.GenAIResponseModel, mlattr.Operation, mlattr.GenAIOperationName, mlattr.GenAIProviderName,
-		mlattr.Phase, mlattr.Role, mlattr.Side, mlattr.Library, mlattr.Function, mlattr.LossScope, mlattr.ThroughputBasis,
-		mlattr.ErrorType, "http.route", "rpc.method", "server.address", "server.port", mlattr.Overflow:
-		return true
-	default:
-		return false
-	}
-}
+// ml_enrich. The labels of runs are not included.
+func isSpanLabel(key string) bool { return spanLabels.Has(key) }
+
+var spanLabels = mlattr.NewKeySet(
+	mlattr.Operation, mlattr.Phase, mlattr.Role, mlattr.Side, mlattr.Library, mlattr.Function, mlattr.LossScope, mlattr.ThroughputBasis,
+	mlattr.GenAIRequestModel, mlattr.GenAIResponseModel, mlattr.GenAIOperationName, mlattr.GenAIProviderName,
+	mlattr.ErrorType, "http.route", "rpc.method", "server.address", "server.port", mlattr.Overflow,
+)
 
 // notices returns for each kind how many spans and points had an identity that was
 // not admitted.

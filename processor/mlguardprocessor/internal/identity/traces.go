@@ -96,8 +96,8 @@ func (f *Filter) readSource(attrs pcommon.Map) (s source) {
 		case mlattr.HostName:
 			s.host = f.hasher.value(v)
 		default:
-			if isSpanLabel(key) {
-				s.labels += mix(f.hasher.text(key), f.hasher.value(v))
+			if at := spanLabels.Index(key); at >= 0 {
+				s.labels += mix(uint64(at+2), f.hasher.value(v)) // not 1, which is that of an exception
 			}
 		}
 	}
