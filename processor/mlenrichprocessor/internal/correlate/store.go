@@ -40,7 +40,8 @@ type Store struct {
 	cache.Guard
 	limits Limits
 	traces *cache.LRU[pcommon.TraceID, traceMemory]
-	joins  *cache.LRU[joinKey, cache.Bytes]
+	// joins are by a hash of the id by which spans of different traces find each other.
+	joins *cache.LRU[uint64, cache.Bytes]
 	// arena has what traces and joins remember, of which scratch is a copy.
 	arena   cache.Arena
 	scratch []byte
@@ -65,13 +66,6 @@ type Store struct {
 	epochs *cache.LRU[uint64, []epoch]
 }
 
-// joinKey is an id by which spans of different traces find each other, as a
-// hash.
-type joinKey struct {
-	key int
-	id  uint64
-}
-
 // NewStore returns an empty Store.
 func NewStore(now func() time.Time, limits Limits) *Store {
 	s := &Store{
@@ -84,7 +78,7 @@ func NewStore(now func() time.Time, limits Limits) *Store {
 		apart:     cache.NewLRU[twinKey, struct{}](limits.Requests, keyAge, nil),
 		described: cache.NewLRU[uint64, struct{}](limits.Processes, keyAge, nil),
 	}
-	s.joins = cache.NewLRU[joinKey](limits.Joins, keyAge, s.arena.Free)
+	s.joins = cache.NewLRU[uint64](limits.Joins, keyAge, s.arena.Free)
 	s.traces = cache.NewLRU[pcommon.TraceID](limits.Traces, keyAge, func(m *traceMemory) {
 		s.spans.n -= m.spans.len()
 		s.above.n -= m.above.len()
@@ -115,7 +109,7 @@ func (s *Store) Sizes() []cache.Size {
 func (s *Store) join(groups []joinGroup, texts *symbols, now time.Time) {
 	for i := range groups {
 		g := &groups[i]
-		key := joinKey{g.key, cache.Hash(texts.text(g.id))}
+		key := cache.Hash(texts.text(g.id)) + uint64(g.key) // #nosec G115 -- an index
 		known := s.joins.Find(key, now)
 		if known == nil {
 			others := g.values
