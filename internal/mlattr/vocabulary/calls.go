@@ -45,7 +45,7 @@ func Calls() table.CallKeys {
 }
 
 // IsCorrelation reports whether an attribute's key is one of CallKeys.Correlation.
-func IsCorrelation(key string) bool { return correlation.Has(key) }
+func IsCorrelation(key string) bool { return correlation.Find(key) != nil }
 
 var correlation = mlattr.NewKeySet(callKeys.Correlation...)
 

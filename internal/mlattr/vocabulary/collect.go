@@ -29,7 +29,7 @@ const maxOffset = 1 << 8
 func (r *Reader) collect(attrs pcommon.Map, item where, name string, f *Facts) {
 	dynamic := 0
 	for key, value := range attrs.All() {
-		entry := r.keys.find(key)
+		entry := r.keys.Find(key)
 		if entry == nil {
 			if item&onSpan == 0 || key == "" {
 				continue

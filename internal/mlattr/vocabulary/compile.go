@@ -90,10 +90,12 @@ type nameRule struct {
 // NewReader returns a Reader for the options, which have been checked: an alias names one
 // of Aliasable, and a metric alias one of MeasureNames with a unit of that.
 func NewReader(options Options) *Reader {
-	r := &Reader{exact: make(map[string][]nameRule), events: make(map[string]table.EventKind)}
+	r := &Reader{
+		keys: mlattr.NewKeyTable[keyRules](256), exact: mlattr.NewKeyTable[[]nameRule](128), events: mlattr.NewKeyTable[table.EventKind](32),
+	}
 	for name, kind := range kinds {
 		if !onlyRead(name) {
-			entry := r.keys.ensure(name)
+			entry := r.keys.Ensure(name)
 			entry.own, entry.slot = kind, SlotOf(name)
 		}
 	}
@@ -135,7 +137,7 @@ func NewReader(options Options) *Reader {
 			rank++
 		}
 		for _, alias := range client.SpanMaps {
-			entry := r.keys.ensure(alias.Source)
+			entry := r.keys.Ensure(alias.Source)
 			for _, field := range alias.Fields {
 				compiled := compile(client, field, onSpan, rank)
 				compiled.evidence = true
@@ -144,8 +146,7 @@ func NewReader(options Options) *Reader {
 			}
 		}
 		for _, event := range client.Events {
-			r.events[event.Name] = event.Kind
-			r.eventNames.Add(event.Name)
+			*r.events.Ensure(event.Name) = event.Kind
 		}
 		for _, event := range client.FirstTokens {
 			r.firstTokens = append(r.firstTokens, firstToken{event, client.System})
@@ -155,7 +156,8 @@ func NewReader(options Options) *Reader {
 			compiled := nameRule{NameRule: name, system: client.System, number: SlotOf(name.Number)}
 			r.filter.add(name.Match, name.Text)
 			if name.Match == table.Exact {
-				r.exact[name.Text] = append(r.exact[name.Text], compiled)
+				rules := r.exact.Ensure(name.Text)
+				*rules = append(*rules, compiled)
 			} else {
 				r.parts = append(r.parts, compiled)
 			}
@@ -164,9 +166,7 @@ func NewReader(options Options) *Reader {
 	for _, p := range r.prefixes {
 		r.begins[p.prefix[0]] = true
 	}
-	for i := range r.keys.entries {
-		r.keys.entries[i].forEnriched()
-	}
+	r.keys.Values((*keyRules).forEnriched)
 	r.compileMetrics(options.Metrics)
 	return r
 }
@@ -194,6 +194,6 @@ func compile(client Vocabulary, alias table.Alias, item where, rank int32) rule 
 }
 
 func (r *Reader) add(source string, compiled rule) {
-	entry := r.keys.ensure(source)
+	entry := r.keys.Ensure(source)
 	entry.rules = append(entry.rules, compiled)
 }

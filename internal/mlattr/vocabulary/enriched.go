@@ -19,7 +19,7 @@ func (r *Reader) enriched(known System, span ptrace.Span, f *Facts) {
 	attrs, name := span.Attributes(), span.Name()
 	dynamic := 0
 	for key, value := range attrs.All() {
-		entry := r.keys.find(key)
+		entry := r.keys.Find(key)
 		if entry == nil {
 			if strings.HasPrefix(key, ownPrefix) && dynamic < maxDynamic && addOwnPrefixed(key, value, f) {
 				dynamic++

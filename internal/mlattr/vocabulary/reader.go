@@ -29,18 +29,17 @@ type Options struct {
 // Reader reads telemetry by the selected vocabularies. It never changes and is
 // safe for concurrent use.
 type Reader struct {
-	keys     keyTable
+	keys     *mlattr.KeyTable[keyRules]
 	prefixes []prefixRule
 	// begins has true for each byte that a prefix begins with.
 	begins [256]bool
 	tables []Vocabulary
 
-	exact  map[string][]nameRule
+	exact  *mlattr.KeyTable[[]nameRule]
 	parts  []nameRule // those that match a part of a name, in table order
 	filter nameFilter
 
-	events      map[string]table.EventKind
-	eventNames  mlattr.KeySet
+	events      *mlattr.KeyTable[table.EventKind]
 	firstTokens []firstToken
 	// streams are the clients that have rules in firstTokens.
 	streams System

@@ -78,14 +78,15 @@ func (r *Reader) byPrefix(name string, prefixes func(*table.Table) []string) (fo
 // identify their client. Exact names go first. It returns nil where no rule
 // applies.
 func (r *Reader) name(name string, root bool, attrs pcommon.Map, known System) (*nameRule, int64) {
+	if exact := r.exact.Find(name); exact != nil {
+		for i := range *exact {
+			if rule := &(*exact)[i]; rule.holds(root, attrs, known) {
+				return rule, 0
+			}
+		}
+	}
 	if !r.filter.passes(name) {
 		return nil, 0
-	}
-	exact := r.exact[name]
-	for i := range exact {
-		if exact[i].holds(root, attrs, known) {
-			return &exact[i], 0
-		}
 	}
 	for i := range r.parts {
 		rule := &r.parts[i]

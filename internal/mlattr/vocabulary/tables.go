@@ -1,7 +1,6 @@
 package vocabulary
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -99,7 +98,7 @@ var unbounded = slices.DeleteFunc(Tables(), func(t Vocabulary) bool { return t.U
 
 // IsToolArguments reports whether an attribute's key is that of what a tool was
 // called with, on a span that executes one.
-func IsToolArguments(key string) bool { return toolArguments.Has(key) }
+func IsToolArguments(key string) bool { return toolArguments.Find(key) != nil }
 
 var toolArguments = mlattr.NewKeySet(collectKeys(func(t *table.Table) []string { return t.ToolArguments })...)
 
@@ -119,39 +118,32 @@ func (s System) Has(trait table.Trait) bool { return s&traitSystems[trait] != 0 
 // With returns the clients of the set that have the trait.
 func (s System) With(trait table.Trait) System { return s & traitSystems[trait] }
 
-var changeKeys = func() map[string]*table.ChangeKey {
-	index := make(map[string]*table.ChangeKey)
+var changeKeys = func() *mlattr.KeyTable[table.ChangeKey] {
+	index := mlattr.NewKeyTable[table.ChangeKey](128)
 	for _, t := range Tables() {
 		for i := range t.Changes {
-			index[t.Changes[i].Source] = &t.Changes[i]
+			*index.Ensure(t.Changes[i].Source) = t.Changes[i]
 		}
 	}
 	for _, name := range mlattr.Frameworks() {
 		for _, key := range [...]string{name + ".version", name + "_version"} {
-			index[key] = &table.ChangeKey{Source: key, Kind: mlattr.ChangeFramework, Name: name}
+			*index.Ensure(key) = table.ChangeKey{Source: key, Kind: mlattr.ChangeFramework, Name: name}
 		}
 	}
 	return index
 }()
 
-var changing = mlattr.NewKeySet(slices.Collect(maps.Keys(changeKeys))...)
-
 // ChangeKeyOf returns what an attribute of a resource, or of a span that is a
 // request to a model, shows about changes, or nil.
-func ChangeKeyOf(key string) *table.ChangeKey {
-	if !changing.MayHave(key) {
-		return nil
-	}
-	return changeKeys[key]
-}
+func ChangeKeyOf(key string) *table.ChangeKey { return changeKeys.Find(key) }
 
 // Event returns what an event of this name reports, and NoEvent for a name that
 // no selected vocabulary has. A span that stands for an event has its name.
 func (r *Reader) Event(name string) table.EventKind {
-	if !r.eventNames.MayHave(name) {
-		return table.NoEvent
+	if kind := r.events.Find(name); kind != nil {
+		return *kind
 	}
-	return r.events[name]
+	return table.NoEvent
 }
 
 // PoolKeys returns the keys of span attributes that name the pool of workers

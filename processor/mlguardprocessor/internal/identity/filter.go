@@ -218,13 +218,42 @@ func kindOf(key string) kind { return cmp.Or(kindsOfKeys[key], kindLabel) } // n
 
 // isSpanLabel reports whether a span's attribute becomes a label, in ml_metrics after
 // ml_enrich. The labels of runs are not included.
-func isSpanLabel(key string) bool { return spanLabels.Has(key) }
+func isSpanLabel(key string) bool {
+	of := sourceKeys.Find(key)
+	return of != nil && *of >= labelKey
+}
 
-var spanLabels = mlattr.NewKeySet(
-	mlattr.Operation, mlattr.Phase, mlattr.Role, mlattr.Side, mlattr.Library, mlattr.Function, mlattr.LossScope, mlattr.ThroughputBasis,
-	mlattr.GenAIRequestModel, mlattr.GenAIResponseModel, mlattr.GenAIOperationName, mlattr.GenAIProviderName,
-	mlattr.ErrorType, "http.route", "rpc.method", "server.address", "server.port", mlattr.Overflow,
+// sourceKey is what an attribute says of a source. All from labelKey on are labels of spans.
+type sourceKey uint8
+
+const (
+	namespaceKey sourceKey = iota + 1
+	serviceKey
+	instanceKey
+	runKey
+	trainingRunKey
+	runInferredKey
+	jobKey
+	rankKey
+	hostKey
+	labelKey
 )
+
+var sourceKeys = func() *mlattr.KeyTable[sourceKey] {
+	keys := [...]string{
+		namespaceKey: mlattr.ServiceNamespace, serviceKey: mlattr.ServiceName, instanceKey: mlattr.ServiceInstanceID,
+		runKey: mlattr.RunID, trainingRunKey: mlattr.TrainingRunID, runInferredKey: mlattr.RunInferred,
+		jobKey: mlattr.JobID, rankKey: mlattr.RankGlobal, hostKey: mlattr.HostName,
+		labelKey: mlattr.Operation, mlattr.Phase, mlattr.Role, mlattr.Side, mlattr.Library, mlattr.Function, mlattr.LossScope, mlattr.ThroughputBasis,
+		mlattr.GenAIRequestModel, mlattr.GenAIResponseModel, mlattr.GenAIOperationName, mlattr.GenAIProviderName,
+		mlattr.ErrorType, "http.route", "rpc.method", "server.address", "server.port", mlattr.Overflow,
+	}
+	index := mlattr.NewKeyTable[sourceKey](len(keys))
+	for i, key := range keys[namespaceKey:] {
+		*index.Ensure(key) = namespaceKey + sourceKey(i) // #nosec G115 -- an index
+	}
+	return index
+}()
 
 // notices returns for each kind how many spans and points had an identity that was
 // not admitted.

@@ -80,25 +80,27 @@ type source struct {
 func (f *Filter) readSource(attrs pcommon.Map) (s source) {
 	var run spanfact.RunIDs
 	for key, v := range attrs.All() {
-		switch key {
-		case mlattr.ServiceNamespace:
+		of := sourceKeys.Find(key)
+		if of == nil {
+			continue
+		}
+		switch *of {
+		case namespaceKey:
 			s.namespace = f.hasher.value(v)
-		case mlattr.ServiceName:
+		case serviceKey:
 			s.service = f.hasher.value(v)
-		case mlattr.ServiceInstanceID:
+		case instanceKey:
 			s.instance = f.hasher.value(v)
-		case mlattr.RunID, mlattr.TrainingRunID, mlattr.RunInferred:
+		case runKey, trainingRunKey, runInferredKey:
 			run.ReadAttribute(key, v)
-		case mlattr.JobID:
+		case jobKey:
 			s.job = f.hasher.value(v)
-		case mlattr.RankGlobal:
+		case rankKey:
 			s.rank = f.hasher.value(v)
-		case mlattr.HostName:
+		case hostKey:
 			s.host = f.hasher.value(v)
 		default:
-			if at := spanLabels.Index(key); at >= 0 {
-				s.labels += mix(uint64(at+2), f.hasher.value(v)) // not 1, which is that of an exception
-			}
+			s.labels += mix(uint64(*of), f.hasher.value(v))
 		}
 	}
 	if id, inferred := run.Named(); id != "" {
