@@ -42,6 +42,28 @@ func TestRunsOfSpansMakeRoom(t *testing.T) {
 	assert.Contains(t, ids, "real")
 }
 
+// TestOfManyRunsSomeStay: a program whose spans name a run for each request does not displace
+// each of them before somebody reads it, and leaves room for the run of another program.
+func TestOfManyRunsSomeStay(t *testing.T) {
+	w := newWorld(input.Settings{MaxRuns: 10})
+	listed := make(map[string]bool)
+	for second := range 10 {
+		for i := range 1000 {
+			w.span(func(in *input.Span) { in.Source.Run = strconv.Itoa(1000*second + i) })
+		}
+		if second == 5 {
+			w.span(func(in *input.Span) { in.Source.Service, in.Source.Run = "other", "other" })
+		}
+		for _, r := range w.state().Runs {
+			listed[r.ID] = true
+		}
+		w.now = w.now.Add(time.Second)
+	}
+	assert.Less(t, len(listed), 30)
+	assert.Contains(t, listed, "other")
+	assert.Greater(t, w.state().Collector.Hidden["runs"], 100)
+}
+
 // Ranks of runs that have ended make room for those of a new one.
 func TestRanksOfEndedRunsMakeRoom(t *testing.T) {
 	w := newWorld(input.Settings{})
