@@ -262,10 +262,7 @@ func (c *clause) check() error {
 			return err
 		}
 	}
-	if len(c.Or)+len(c.And) == 0 {
-		return errors.New("a clause is none of equals, starts_with, ends_with, contains, regex, or, and")
-	}
-	return nil
+	return shared.Check(len(c.Or)+len(c.And) > 0, "a clause is none of equals, starts_with, ends_with, contains, regex, or, and")
 }
 
 // CheckPrices is the time between two looks at the file of prices.

@@ -97,9 +97,7 @@ var conventional = map[string]string{
 
 // provider returns the provider of a name, or nil.
 func (t *Table) provider(name string) *provider {
-	if known, ok := conventional[name]; ok {
-		name = known
-	}
+	name = cmp.Or(conventional[name], name)
 	if known := t.named(name); known != nil {
 		return known
 	}

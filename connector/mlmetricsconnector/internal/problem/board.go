@@ -400,18 +400,15 @@ const causeTolerance = 10 * time.Minute
 // first: its run, the GPU of a host, a host, or a program. Such problems are related.
 func placesOf(kind string, p *Problem) (places []key) {
 	host, gpu := p.Place()
-	if p.Subject.Run != "" {
-		places = append(places, key{kind, Subject{Run: p.Subject.Run}})
+	add := func(known bool, of Subject) {
+		if known {
+			places = append(places, key{kind, of})
+		}
 	}
-	if gpu != "" {
-		places = append(places, key{kind, Subject{Host: host, GPU: gpu}})
-	}
-	if host != "" {
-		places = append(places, key{kind, Subject{Host: host}})
-	}
-	if p.Subject.Run == "" && p.Subject.Resource.Service != "" {
-		places = append(places, key{kind, Subject{Resource: p.Subject.Resource}})
-	}
+	add(p.Subject.Run != "", Subject{Run: p.Subject.Run})
+	add(gpu != "", Subject{Host: host, GPU: gpu})
+	add(host != "", Subject{Host: host})
+	add(p.Subject.Run == "" && p.Subject.Resource.Service != "", Subject{Resource: p.Subject.Resource})
 	return places
 }
 
