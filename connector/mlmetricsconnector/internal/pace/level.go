@@ -175,8 +175,7 @@ func (l *levels) find(steps int, seconds float64) {
 		return
 	}
 	at, slope, spread := line(l.newest[:n])
-	var memory [newBlocks]float64
-	beyond := memory[:]
+	beyond := make([]float64, newBlocks)
 	for i := range beyond {
 		beyond[i] = l.newest[n+i] - at - slope*float64(n+i)
 	}

@@ -145,12 +145,10 @@ func (r *Rates) conclude() {
 		slices.Sort(all)
 		r.Usual = all[len(all)/2]
 	}
-	if newest.Of >= stormCount && newest.Ratio() >= stormFailed && newest.All >= stormFactor*r.Usual && newest.All-newest.Of <= r.Usual {
-		if r.storm.All == 0 {
-			r.Since = r.began
-		}
-		r.storm = newest
-		return
+	if newest.Of < stormCount || newest.Ratio() < stormFailed || newest.All < stormFactor*r.Usual || newest.All-newest.Of > r.Usual {
+		newest = shift.Counts{}
+	} else if r.storm.All == 0 {
+		r.Since = r.began
 	}
-	r.storm = shift.Counts{}
+	r.storm = newest
 }

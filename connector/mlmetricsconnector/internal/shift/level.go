@@ -206,15 +206,9 @@ func (l *Level) end(now time.Time, rule *Rule) {
 	default:
 		l.was, l.deviation = l.typical()
 		value, odd := l.odds(&b, versions, rule)
-		if odd {
-			l.odd = append(l.odd, b)
-		}
-		if !odd || len(l.odd) > maxOdd*rule.Blocks {
+		if l.odd = append(l.odd, b); !odd || len(l.odd) > maxOdd*rule.Blocks {
 			l.keep(l.odd...)
 			l.odd = l.odd[:0]
-			if !odd {
-				l.keep(b)
-			}
 			return
 		}
 		if l.concludes(rule) {

@@ -265,10 +265,8 @@ func (p *Proportion) conclude(recent, seen Counts, rule *ProportionRule, found *
 		found.Shifted, found.Shown = recent.Ratio() > max(endFactor*limit, nearFactor*found.Usual), recent
 	case found.Usual < 0:
 		found.Shifted, found.Shown = limit > 0 && recent.Of >= rule.AloneCount && recent.Ratio() >= limit, recent
-	case found.Shown.All > 0:
-		found.Shifted = true
 	default:
-		found.Shifted = p.ofVersion(seen, rule, found)
+		found.Shifted = found.Shown.All > 0 || p.ofVersion(seen, rule, found)
 	}
 	if found.Shifted && found.Only == 0 {
 		found.Only = p.onlyOf(seen, rule, found)

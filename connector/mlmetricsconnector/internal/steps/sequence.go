@@ -119,10 +119,8 @@ func (s *Sequence) more() int64 {
 // indexOf returns the index at which an event belongs.
 func (s *Sequence) indexOf(e event) int {
 	at := len(s.Events)
-	for ; at > 0; at-- {
-		if before := &s.Events[at-1]; before.End < e.End || before.End == e.End && before.Kind <= e.Kind {
-			break
-		}
+	for at > 0 && (s.Events[at-1].End > e.End || s.Events[at-1].End == e.End && s.Events[at-1].Kind > e.Kind) {
+		at--
 	}
 	return at
 }
