@@ -48,8 +48,6 @@ func faultEvidence(p *problem.Problem, s *State, r *runs.Run) {
 			of = f.Key
 		}
 	}
-	if more := len(evidence) - maxNamed; more > 0 {
-		evidence = append(evidence[:maxNamed], "and "+quantity(more, "other link or file system", "others"))
-	}
-	p.Evidence = append(p.Evidence, evidence...)
+	p.Evidence = append(p.Evidence, evidence[:min(len(evidence), maxNamed)]...)
+	addMore(p, len(evidence)-maxNamed, "and %s", "other link or file system", "others")
 }

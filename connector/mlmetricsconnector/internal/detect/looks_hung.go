@@ -114,9 +114,7 @@ func suspect(s *State, r *runs.Run) bool {
 		if silent := s.GPUs.Hosts[rank.Host].Silent != nil; rank.Missing || !rank.Moved && (silent || rank.State == runs.Failed) {
 			return true
 		}
-		if rank.State == runs.Running {
-			sends = true // the others may wait until it has written the result
-		}
+		sends = sends || rank.State == runs.Running // the others may wait until it has written the result
 		if !rank.Moved && !rank.State.Over() {
 			last = append(last, ranks.Last{What: rank.Phase()})
 		}

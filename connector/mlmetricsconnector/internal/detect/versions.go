@@ -219,10 +219,8 @@ func (l *Lemons) findVersion(day int64) {
 		if !is || n == uses[thing] || n < leastPart*uses[thing] {
 			continue
 		}
-		if _, known := trials[thing]; !known {
-			trials[thing] = l.trials(thing, day)
-		}
-		for measure, of := range trials[thing] {
+		of := shared.Entry(trials, thing, func() [measures]groups { return l.trials(thing, day) })
+		for measure, of := range of {
 			tests++
 			d := of.compare(version)
 			if z, having, hosts := d.shown(version); z > most {

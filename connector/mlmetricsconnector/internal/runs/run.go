@@ -286,10 +286,8 @@ func (r *Run) Attempts() int64 {
 // Loops returns since when the run, or else one of its ranks, has begun LoopOf new
 // attempts within a time; ok is false if none has.
 func (r *Run) Loops(within time.Duration, now time.Time) (since time.Time, ok bool) {
-	all := []restarts{r.launched.restarts}
-	for _, rank := range r.Ranks {
-		all = append(all, rank.attempt.restarts)
-	}
+	ofRanks := mlattr.Mapped(r.Ranks, func(rank *Rank) restarts { return rank.attempt.restarts })
+	all := append([]restarts{r.launched.restarts}, ofRanks...)
 	for i := range all {
 		if first := all[i].first(); !first.IsZero() && now.Sub(first) <= within {
 			return first, true
