@@ -229,7 +229,7 @@ func (c *metricsConnector) emit(ctx context.Context, last bool) error {
 func (c *metricsConnector) flush(ctx context.Context, now time.Time, evicted streams.Evicted) error {
 	c.flusher.Pass = func(md pmetric.Metrics) error { return c.next.ConsumeMetrics(ctx, md) }
 	expired, err := c.flusher.Flush(now, evicted)
-	c.telemetry.count(ctx, c.telemetry.builder.ConnectorMlMetricsStreamsExpired, expired, "", "")
+	c.telemetry.count(ctx, c.telemetry.builder.ConnectorMlMetricsStreamsExpired, expired)
 	return err
 }
 

@@ -59,7 +59,7 @@ func newConclusions(of member, tel *telemetry) *conclusions {
 // changes, and returns the runs that were replaced since the previous one.
 func (c *conclusions) conclude(ctx context.Context, now time.Time, last bool) streams.Evicted {
 	evicted := c.store.Evicted()
-	c.telemetry.count(ctx, c.telemetry.builder.ConnectorMlMetricsRunsEvicted, int64(len(evicted)), "", "")
+	c.telemetry.count(ctx, c.telemetry.builder.ConnectorMlMetricsRunsEvicted, int64(len(evicted)))
 	c.telemetry.leave(evictedRuns, int64(len(evicted)))
 	c.clocks.Forget(evicted)
 	seen, expiration := c.Shared.seen, c.cfg.MetricsExpiration

@@ -50,28 +50,24 @@ func (t *telemetry) observe(store *streams.Store) error {
 
 // record counts what was skipped, and what was beyond a limit.
 func (t *telemetry) record(ctx context.Context, duplicates int64, skipped spans.Skipped, over *streams.Overflowed) {
-	t.count(ctx, t.builder.ConnectorMlMetricsSkipped, duplicates, "reason", "duplicate_span")
-	t.count(ctx, t.builder.ConnectorMlMetricsSkipped, skipped.OutOfRange, "reason", "out_of_range")
-	t.count(ctx, t.builder.ConnectorMlMetricsSkipped, skipped.Clamped, "reason", "negative_queue_time")
-	t.count(ctx, t.builder.ConnectorMlMetricsRepairedNames, skipped.Repaired, "", "")
+	t.count(ctx, t.builder.ConnectorMlMetricsSkipped, duplicates, attribute.String("reason", "duplicate_span"))
+	t.count(ctx, t.builder.ConnectorMlMetricsSkipped, skipped.OutOfRange, attribute.String("reason", "out_of_range"))
+	t.count(ctx, t.builder.ConnectorMlMetricsSkipped, skipped.Clamped, attribute.String("reason", "negative_queue_time"))
+	t.count(ctx, t.builder.ConnectorMlMetricsRepairedNames, skipped.Repaired)
 	t.overflow(ctx, overMaxSeries, over.Series.Swap(0))
 	t.overflow(ctx, overMaxRuns, over.Runs.Swap(0))
 }
 
-// count adds n to a counter, with a label if it has a value.
-func (t *telemetry) count(ctx context.Context, counter metric.Int64Counter, n int64, label, value string) {
+// count adds n to a counter of the connector, with more labels if there are any.
+func (t *telemetry) count(ctx context.Context, counter metric.Int64Counter, n int64, labels ...attribute.KeyValue) {
 	if n > 0 {
-		labels := []attribute.KeyValue{t.id, attribute.String(label, value)}
-		if value == "" {
-			labels = labels[:1]
-		}
-		counter.Add(ctx, n, metric.WithAttributes(labels...))
+		counter.Add(ctx, n, metric.WithAttributes(append(labels, t.id)...))
 	}
 }
 
 // overflow counts updates beyond a limit.
 func (t *telemetry) overflow(ctx context.Context, limit string, updates int64) {
-	t.count(ctx, t.builder.ConnectorMlMetricsOverflowedUpdates, updates, "limit", limit)
+	t.count(ctx, t.builder.ConnectorMlMetricsOverflowedUpdates, updates, attribute.String("limit", limit))
 	t.leave(limit, updates)
 }
 

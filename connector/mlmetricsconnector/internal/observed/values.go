@@ -167,10 +167,7 @@ func (o *Values) joined(a, separator, b string) string {
 		return a + b
 	}
 	sum := maphash.Comparable(composedSeed, [...]string{a, separator, b})
-	if text, known := o.composed[sum]; known {
-		return text
-	}
-	return o.compose(sum, a+separator+b)
+	return o.compose(sum, func() string { return a + separator + b })
 }
 
 // hashed returns the keyed hash of a value.
@@ -180,18 +177,18 @@ func (o *Values) hashed(v pcommon.Value) string {
 		text, _ = mlattr.Text(v, maxHashed)
 	}
 	sum := maphash.String(composedSeed, text)
+	return o.compose(sum, func() string { return o.History.Hash(text) })
+}
+
+// compose returns the text of a hash. It makes and keeps it if it is not known.
+func (o *Values) compose(sum uint64, create func() string) string {
 	if known, ok := o.composed[sum]; ok {
 		return known
 	}
-	return o.compose(sum, o.History.Hash(text))
-}
-
-// compose keeps a text for its hash.
-func (o *Values) compose(sum uint64, text string) string {
 	if o.composed == nil || len(o.composed) >= maxComposed {
 		o.composed = make(map[uint64]string)
 	}
-	text = strings.Clone(text)
+	text := strings.Clone(create())
 	o.composed[sum] = text
 	return text
 }
