@@ -203,10 +203,7 @@ func (k *keeping) close(ctx context.Context) error {
 	k.cancel()
 	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
 	defer cancel()
-	if shared.Await(ctx, k.saving.Wait) != nil {
-		return errors.New("the storage did not answer in time, so the newest changes are not saved")
-	}
-	return nil
+	return shared.Check(shared.Await(ctx, k.saving.Wait) == nil, "the storage did not answer in time, so the newest changes are not saved")
 }
 
 // saveFailures say what a failed operation of the storage means.
