@@ -2,13 +2,13 @@ package mllinesconnector
 
 import (
 	"context"
-	"strings"
 
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/origin"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 // records passes log records on, with the run, the service and the rank of the file that
@@ -32,30 +32,27 @@ func (r *records) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
 			into := map[string]plog.LogRecordSlice{}
 			sl.LogRecords().RemoveIf(func(record plog.LogRecord) bool {
 				path := mlattr.FirstText(record.Attributes(), origin.FilePath)
-				file, known := files[path]
-				if !known {
+				file := shared.Entry(files, path, func() plog.ResourceLogs {
 					of := r.Shared.Of(rl.Resource().Attributes(), record.Attributes())
-					if file = rl; first == nil {
+					if first == nil {
 						first = of
-					} else {
-						file = all.AppendEmpty()
-						rl.Resource().Attributes().CopyTo(file.Resource().Attributes())
-						file.SetSchemaUrl(rl.SchemaUrl())
-						of.AddTo(file.Resource().Attributes())
+						return rl
 					}
-					files[strings.Clone(path)] = file
-				}
+					file := all.AppendEmpty()
+					rl.Resource().Attributes().CopyTo(file.Resource().Attributes())
+					file.SetSchemaUrl(rl.SchemaUrl())
+					of.AddTo(file.Resource().Attributes())
+					return file
+				})
 				if file == rl {
 					return false
 				}
-				to, known := into[path]
-				if !known {
+				to := shared.Entry(into, path, func() plog.LogRecordSlice {
 					scope := file.ScopeLogs().AppendEmpty()
 					scope.Scope().SetName(sl.Scope().Name())
 					scope.Scope().SetVersion(sl.Scope().Version())
-					to = scope.LogRecords()
-					into[strings.Clone(path)] = to
-				}
+					return scope.LogRecords()
+				})
 				record.MoveTo(to.AppendEmpty())
 				return true
 			})

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 // Format is what one training program prints.
@@ -176,10 +178,8 @@ func (r *Rule) compile(f *Format) error {
 		}
 		r.labels = append(r.labels, label{r.Fields[name], name})
 	}
-	if (r.kind == Step || r.kind == Bar) && !slices.Contains(r.groups, "step") && r.Fields["step"] == "" {
-		return fmt.Errorf("pattern: %q has no group step, which a line of a %s needs", r.Pattern, r.Is)
-	}
-	return nil
+	numbered := slices.Contains(r.groups, "step") || r.Fields["step"] != ""
+	return shared.Check(numbered || r.kind != Step && r.kind != Bar, "pattern: %q has no group step, which a line of a %s needs", r.Pattern, r.Is)
 }
 
 // Kind is what such lines say.

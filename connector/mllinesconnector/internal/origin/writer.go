@@ -51,10 +51,8 @@ func (w *writers) of(path string) (common workload.Process, found bool) {
 		w.scan()
 		w.scanned = now
 	}
-	var (
-		all  []workload.Process
-		last uint32
-	)
+	var all []workload.Process
+	var last uint32
 	for _, o := range w.outputs {
 		if len(all) == maxWriters || o.pid == last || !os.SameFile(o.file, file) {
 			continue
