@@ -155,14 +155,7 @@ func makeLists(v reflect.Value) {
 }
 
 // TrueFirst orders rows of which something is true before others.
-func TrueFirst(a, b bool) int {
-	if a == b {
-		return 0
-	} else if a {
-		return -1
-	}
-	return 1
-}
+func TrueFirst(a, b bool) int { return shared.OneIf[int](b) - shared.OneIf[int](a) }
 
 // Limited returns the first rows of a list, and counts the others.
 func Limited[T any](others map[string]int, list string, rows []T, limit int) []T {
