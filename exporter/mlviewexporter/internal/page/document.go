@@ -3,9 +3,7 @@ package page
 import (
 	"bytes"
 	"compress/gzip"
-	"crypto/sha256"
 	"embed"
-	"encoding/hex"
 	"encoding/json"
 	"io/fs"
 	"net/http"
@@ -16,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/net/http/httpguts"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // encoded is made once for all who ask for it; zip is its compressed form.
@@ -45,6 +45,9 @@ func jsonDocument(value any) (*document, error) {
 	body, err := json.Marshal(value)
 	return newDocument("application/json", body), err
 }
+
+// tagBytes is the number of bytes of an entity tag's hash.
+const tagBytes = 8
 
 // serve answers with the document, compressed if the client accepts it. A browser keeps a
 // file and asks each time whether it changed, so that a page never mixes files of two
@@ -139,17 +142,11 @@ var assets = sync.OnceValue(func() map[string]*document {
 			content = comments.ReplaceAll(content, nil)
 		}
 		file := newDocument(contentTypes[ending], content)
-		file.tag = tagOf(content)
+		file.tag = mlattr.Digest(tagBytes, string(content))
 		files[path.Base(name)] = file
 	}
 	return files
 })
-
-// tagOf returns an entity tag of a content.
-func tagOf(content []byte) string {
-	sum := sha256.Sum256(content)
-	return hex.EncodeToString(sum[:8])
-}
 
 // comments are the lines of a script that are comments: they are for those who change the
 // page, and an eighth of it.

@@ -154,7 +154,7 @@ func hangsDocument(needs []api.Need) (*document, error) {
 		}
 	}
 	made, err := jsonDocument(all)
-	made.tag = tagOf(made.plain)
+	made.tag = mlattr.Digest(tagBytes, string(made.plain))
 	return made, err
 }
 
