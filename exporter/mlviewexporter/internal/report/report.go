@@ -162,9 +162,7 @@ func groups(s *api.State, keys []string) []GPUGroup {
 // problems returns the problems that last, then those of the past, the newest
 // first.
 func problems(d *api.RunDetail) (rows []Problem) {
-	for _, n := range d.Needs {
-		rows = append(rows, Problem{Lasts: true, Kind: n.Kind, Since: n.Since, Need: &n})
-	}
+	rows = mlattr.Mapped(d.Needs, func(n api.Need) Problem { return Problem{Lasts: true, Kind: n.Kind, Since: n.Since, Need: &n} })
 	for _, m := range slices.Backward(d.Marks) {
 		if m.Kind != "change" && m.Kind != "failure" && m.Kind != "state" && !slices.ContainsFunc(d.Needs, func(n api.Need) bool { return n.Kind == m.Kind && n.Since.Sub(m.Time).Abs() < time.Second }) {
 			rows = append(rows, Problem{Kind: m.Kind, Since: m.Time, Text: m.Text})

@@ -113,9 +113,7 @@ func (r *Report) problem(n *api.Need) item {
 	if cause := mlattr.Find(r.Problems, isCause); cause != nil {
 		lines = append(lines, fact{"Follows from", own(text.Kind(cause.Kind) + " since " + clock(cause.Since))})
 	}
-	for _, evidence := range n.Evidence {
-		lines = append(lines, fact{"Evidence", said(evidence)})
-	}
+	lines = append(lines, mlattr.Mapped(n.Evidence, func(evidence string) fact { return fact{"Evidence", said(evidence)} })...)
 	for i := range n.Before {
 		lines = append(lines, fact{"Preceded by", said(n.Before[i].Text + ", at " + r.at(n.Before[i].Time))})
 	}

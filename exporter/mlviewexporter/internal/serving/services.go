@@ -165,10 +165,7 @@ func (s *spent) add(one *series.Stream, now time.Time) {
 // and nil if no time was spent.
 func (s *spent) fractions() map[string]float64 {
 	for _, seconds := range [...]map[string]float64{s.recent, s.all} {
-		sum := 0.0
-		for _, part := range seconds {
-			sum += part
-		}
+		sum := shared.Sum(slices.Collect(maps.Values(seconds)))
 		if !(sum > 0) {
 			continue
 		}

@@ -100,12 +100,8 @@ func tokenRate(r *api.Run) string {
 
 // runState writes the state and the problems that it does not say itself.
 func (d *document) runState(r *api.Run) string {
-	texts := []string{State(r.State)}
-	for _, need := range r.Needs {
-		if need != mlattr.ProblemLooksHung && need != mlattr.ProblemRunSilent {
-			texts = append(texts, Kind(need))
-		}
-	}
+	needs := mlattr.Where(slices.Values(r.Needs), func(need string) bool { return need != mlattr.ProblemLooksHung && need != mlattr.ProblemRunSilent })
+	texts := append([]string{State(r.State)}, mlattr.Mapped(needs, Kind)...)
 	return joined(", ", append(texts, prefixed("no data since ", clock(d.state.Time, api.Value(r.NoDataSince)), ""))...)
 }
 
