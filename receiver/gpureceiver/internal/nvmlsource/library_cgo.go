@@ -14,6 +14,7 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/dl"
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 )
 
@@ -87,17 +88,9 @@ func (l *library) close() status {
 func (l *library) has(symbols ...string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, symbol := range symbols {
-		found, known := l.symbols[symbol]
-		if !known {
-			found = l.nvml.Extensions().LookupSymbol(symbol) == nil
-			l.symbols[symbol] = found
-		}
-		if found {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(symbols, func(symbol string) bool {
+		return shared.Entry(l.symbols, symbol, func() bool { return l.nvml.Extensions().LookupSymbol(symbol) == nil })
+	})
 }
 
 // hasAll reports whether the library has several symbols.

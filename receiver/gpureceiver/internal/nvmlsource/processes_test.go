@@ -60,7 +60,8 @@ func TestMergeProcessLists(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			merged, dropped := test.lists.merge()
+			dropped := 0
+			merged := test.lists.merge(func() { dropped++ })
 			assert.Zero(t, dropped)
 			assert.Len(t, merged, len(test.expected))
 			for i := range test.expected {
@@ -77,7 +78,8 @@ func TestMergeIsBounded(t *testing.T) {
 	for i := range many {
 		many[i].Pid = uint32(i)
 	}
-	merged, dropped := (&processLists{byType: map[string][]nvml.ProcessInfo{"compute": many, "mps": many[:1]}}).merge()
+	dropped := 0
+	merged := (&processLists{byType: map[string][]nvml.ProcessInfo{"compute": many, "mps": many[:1]}}).merge(func() { dropped++ })
 	assert.Len(t, merged, maxProcesses)
 	assert.Equal(t, 5, dropped)
 	assert.Equal(t, []string{"compute", "mps"}, merged[0].Types)
@@ -90,7 +92,7 @@ func TestProcessWithoutATrueSample(t *testing.T) {
 		byType:  map[string][]nvml.ProcessInfo{"compute": {{Pid: 1, UsedGpuMemory: 1}}},
 		samples: []nvml.ProcessUtilizationSample{{Pid: 1, SmUtil: 808334905}}, sampled: true,
 	}
-	merged, _ := lists.merge()
+	merged := lists.merge(func() {})
 	gpu := device.GPU{Processes: merged}
 	dropped := 0
 	gpu.DropImplausible(func(string) { dropped++ })

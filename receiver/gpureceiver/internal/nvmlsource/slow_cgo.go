@@ -77,25 +77,16 @@ type processLists struct {
 	sampled bool
 }
 
-// merged returns the processes of the lists. Those that are left out are counted.
-func (l *processLists) merged(telemetry Telemetry) []device.Process {
-	processes, dropped := l.merge()
-	for range dropped {
-		telemetry.Failed("processes", string(statusTooMany))
-	}
-	return processes
-}
-
-// merge returns the processes of all lists, in their order, each once, and the
-// number of those that it left out.
-func (l *processLists) merge() (processes []device.Process, dropped int) {
+// merge returns the processes of all lists, in their order, each once. It calls dropped for
+// each that it leaves out.
+func (l *processLists) merge(dropped func()) (processes []device.Process) {
 	indexes := make(map[uint32]int)
 	for _, kind := range device.ProcessTypes {
 		for _, listed := range l.byType[kind] {
 			index, found := indexes[listed.Pid]
 			if !found {
 				if len(processes) >= maxProcesses {
-					dropped++
+					dropped()
 					continue
 				}
 				index = len(processes)
@@ -115,7 +106,7 @@ func (l *processLists) merge() (processes []device.Process, dropped int) {
 	if l.sampled {
 		l.use(processes, indexes)
 	}
-	return processes, dropped
+	return processes
 }
 
 // use sets each process's use of the engines: the mean of its possible samples.

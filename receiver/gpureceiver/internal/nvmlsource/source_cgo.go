@@ -208,7 +208,8 @@ func (s *Source) readAll(ctx context.Context, now time.Time, snapshot *device.Sn
 		case r.gpu.Lost || r.gpu.Unresponsive:
 			*known.slow = slowAnswers{}
 		case due && ctx.Err() == nil:
-			*known.slow = slowAnswers{asked: true, numbers: r.slow, listed: len(r.lists.byType) > 0, processes: s.opts.Attribution.Describe(r.lists.merged(s.opts.Telemetry))}
+			listed := r.lists.merge(func() { s.opts.Telemetry.Failed("processes", string(statusTooMany)) })
+			*known.slow = slowAnswers{asked: true, numbers: r.slow, listed: len(r.lists.byType) > 0, processes: s.opts.Attribution.Describe(listed)}
 		}
 		known.slow.apply(&r.gpu, s.opts.Attribution.Alive)
 		snapshot.GPUs = append(snapshot.GPUs, r.gpu)

@@ -4,8 +4,8 @@ package nvmlsource
 
 import (
 	"context"
-	"errors"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 )
@@ -21,10 +21,7 @@ func New(opts Options) *Source { return &Source{opts: opts, states: stateLog{log
 
 // Start implements device.Source.
 func (s *Source) Start(context.Context, func(device.Event)) error {
-	if s.opts.RequireBuild {
-		return errors.New(`"source" "nvml" needs a collector that was built with cgo on Linux; allowed in this one are "auto" and "replay"`)
-	}
-	return nil
+	return shared.Check(!s.opts.RequireBuild, `"source" "nvml" needs a collector that was built with cgo on Linux; allowed in this one are "auto" and "replay"`)
 }
 
 // Shutdown implements device.Source.

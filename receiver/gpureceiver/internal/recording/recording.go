@@ -257,10 +257,8 @@ func (r *Recording) checkTimes() error {
 		}
 		last = at
 	}
-	if r.Duration != 0 && (r.Duration <= last || r.Duration > maxDuration) {
-		return fmt.Errorf(`"duration" is %s; it must be longer than the last frame's "at", %s, and at most %s`, r.Duration, last, maxDuration)
-	}
-	return nil
+	return shared.Check(r.Duration == 0 || r.Duration > last && r.Duration <= maxDuration,
+		`"duration" is %s; it must be longer than the last frame's "at", %s, and at most %s`, r.Duration, last, maxDuration)
 }
 
 func (f *Frame) check(known map[string]*GPU, path string) error {
