@@ -66,7 +66,7 @@ func newLogs(cfg *Config, set receiver.Settings, all *monitors, next consumer.Lo
 		return nil, err
 	}
 	l := &gpuLogs{
-		signal:  signal{cfg: cfg, settings: set, monitors: all, now: time.Now},
+		signal:  signal{cfg: cfg, settings: set, monitors: all, now: time.Now, unlisten: func() {}},
 		next:    next,
 		builder: metadata.NewLogsBuilder(cfg.LogsBuilderConfig, set),
 		report:  report,
@@ -100,9 +100,7 @@ func (l *gpuLogs) Start(ctx context.Context, host component.Host) error {
 // releases the source. It is safe without Start and to call twice.
 func (l *gpuLogs) Shutdown(ctx context.Context) error {
 	return l.stop.Do(ctx, func() error {
-		if l.unlisten != nil {
-			l.unlisten()
-		}
+		l.unlisten()
 		l.running.Go(func() { _ = l.watching.Stop(context.Background()) })
 		close(l.stopping)
 		close(l.queue)

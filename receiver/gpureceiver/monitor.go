@@ -35,7 +35,7 @@ type signal struct {
 	settings receiver.Settings
 	monitors *monitors
 	now      func() time.Time
-	// monitor is nil before join, and use and unlisten undo it.
+	// monitor is nil before join, and use and unlisten, which does nothing before, undo it.
 	monitor  *monitor
 	use      shared.Use[*monitor]
 	unlisten func()
@@ -56,9 +56,6 @@ func (s *signal) join(ctx context.Context, host component.Host, listener func(de
 
 // leave stops listening and releases the source. It is safe without join, and twice.
 func (s *signal) leave(ctx context.Context) error {
-	if s.monitor == nil {
-		return nil
-	}
 	s.unlisten()
 	return s.use.Shutdown(ctx)
 }

@@ -55,7 +55,7 @@ type gpuScraper struct {
 
 func newScraper(cfg *Config, set receiver.Settings, all *monitors) *gpuScraper {
 	s := &gpuScraper{
-		signal:   signal{cfg: cfg, settings: set, monitors: all, now: time.Now},
+		signal:   signal{cfg: cfg, settings: set, monitors: all, now: time.Now, unlisten: func() {}},
 		metrics:  metadata.NewMetricsBuilder(cfg.MetricsBuilderConfig, set),
 		readings: cfg.readings(),
 		tracker:  make(tracker),
@@ -232,16 +232,14 @@ type tracker map[string]*trackedGPU
 // observe returns what is remembered about a GPU of a snapshot, and whether the
 // GPU has come back.
 func (r tracker) observe(gpu *device.GPU, now time.Time) (m *trackedGPU, returned bool) {
-	m, found := r[gpu.ID]
-	if !found {
+	m = shared.Entry(r, gpu.ID, func() *trackedGPU {
 		if len(r) >= maxTracked {
 			// It was not seen for the longest time. If it comes back, its series have a new
 			// start, which OpenTelemetry allows at any time.
 			delete(r, slices.MinFunc(slices.Collect(maps.Keys(r)), func(a, b string) int { return r[a].seen.Compare(r[b].seen) }))
 		}
-		m = &trackedGPU{start: pcommon.NewTimestampFromTime(now), counters: make(map[*device.Quantity]device.Monotonic)}
-		r[gpu.ID] = m
-	}
+		return &trackedGPU{start: pcommon.NewTimestampFromTime(now), counters: make(map[*device.Quantity]device.Monotonic)}
+	})
 	returned = m.gone && !gpu.Lost
 	m.seen, m.identity, m.gone = now, gpu.Identity, gpu.Lost
 	return m, returned
