@@ -50,9 +50,7 @@ func New(kinds kind.Registry, modules []string) *Builder {
 	b := &Builder{kinds: kinds, modules: modules, parts: make(map[string][]byte)}
 	b.readParts(files)
 	for _, k := range kinds {
-		if k.Files != nil {
-			b.readParts(k.Files)
-		}
+		b.readParts(k.Files)
 	}
 	return b
 }

@@ -115,8 +115,7 @@ func partsOf(k *kind.Kind, spec jsontree.Object) (parts kind.Parts) {
 	parts.Add(variables, "apply")
 	if k.Parts != nil {
 		parts.Add(true, k.Parts(spec)...)
-		parts.Add(true, "judging")
-		parts.Add(true, "guard", "landlock", "child", "parent")
+		parts.Add(true, "judging", "guard", "landlock", "child", "parent")
 		parts.Add(!variables, "noapply")
 		parts.Add(true, "plain")
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/lastused"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
@@ -171,16 +172,13 @@ func (c *Counters) seenIn(g *entry, f *failure.Failure) {
 
 // group returns a group that may be new.
 func (c *Counters) group(fingerprint string, now time.Time) *entry {
-	g, ok := c.groups[fingerprint]
-	if !ok {
+	return shared.Entry(c.groups, fingerprint, func() *entry {
 		if c.room <= 0 {
 			c.makeRoom()
 		}
 		c.room--
-		g = &entry{Group: store.Group{Fingerprint: fingerprint, FirstSeen: now}}
-		c.groups[fingerprint] = g
-	}
-	return g
+		return &entry{Group: store.Group{Fingerprint: fingerprint, FirstSeen: now}}
+	})
 }
 
 // sentBy notes the sender of a failure. A sender that uses the name of an

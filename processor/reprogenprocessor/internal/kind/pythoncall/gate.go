@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/content"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 var entryForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*(\.\*|:[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*)?$`)
@@ -23,10 +24,7 @@ func CheckEntry(entry string) error {
 	}
 	module, _, _ := strings.Cut(entry, ":")
 	top, _, _ := strings.Cut(module, ".")
-	if never[top] {
-		return fmt.Errorf(`%q names the module %q, whose callables evaluate or build code: it cannot be allowed; name a module of the application`, entry, top)
-	}
-	return nil
+	return shared.Check(!never[top], `%q names the module %q, whose callables evaluate or build code: it cannot be allowed; name a module of the application`, entry, top)
 }
 
 //go:embed stdlib.txt
