@@ -5,6 +5,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 // runs are the runs that are remembered.
@@ -28,15 +30,12 @@ func (rs *runs) rankOf(sp *Span, now int64) *rank {
 
 // runOf returns the run of a span.
 func (rs *runs) runOf(sp *Span) *run {
-	r, known := rs.byKey[sp.Source.Run]
-	if !known {
+	return shared.Entry(rs.byKey, sp.Source.Run, func() *run {
 		if len(rs.byKey) >= maxRuns {
 			rs.forget()
 		}
-		r = &run{cfg: rs.cfg, memory: rs.memory, key: sp.Source.Run, ranks: make(map[uint64]*rank)}
-		rs.byKey[r.key] = r
-	}
-	return r
+		return &run{cfg: rs.cfg, memory: rs.memory, key: sp.Source.Run, ranks: make(map[uint64]*rank)}
+	})
 }
 
 // knownRank returns the rank of a span that has shown a phase of training, or nil.
