@@ -58,13 +58,16 @@ type tracesPass struct {
 	program uint64
 	// whole reports whether the resource's service is admitted.
 	whole bool
-	// last is the latest admitted combination.
-	last uint64
+	// recent are the latest admitted combinations, by a part of each.
+	recent [recentCombinations]uint64
 	// lastRun is the latest admitted run of a span.
 	lastRun uint64
 }
 
 const none = -1
+
+// recentCombinations is how many admitted combinations of a request are remembered.
+const recentCombinations = 16
 
 // source has the hashes of the identifying attributes of a resource or span; 0
 // means that the attribute is missing.
@@ -118,7 +121,7 @@ func (p *tracesPass) readResource() {
 	p.source.inferred = false // only that of a span is of a single trace
 	s, spans := &p.source, p.count()
 	refused, program := p.admitProgram(s)
-	p.program, p.whole, p.last, p.lastRun = program, refused != kindService, 0, 0
+	p.program, p.whole, p.lastRun = program, refused != kindService, 0
 	if refused != kindCount {
 		p.counts[refused] += spans
 		admission.HideKeys(p.writable(), mlattr.ServiceInstanceID)
@@ -186,12 +189,13 @@ func (p *tracesPass) readSpan() {
 	if s.run != 0 && !s.inferred || s.rank != 0 || s.host != 0 {
 		p.readRun(&s)
 	}
-	if labels == p.last {
+	recent := &p.recent[labels%recentCombinations]
+	if labels == *recent {
 		return
 	}
 	combinations := p.tables[kindCombination]
 	if combinations.fresh(labels, p.now, p.age) {
-		p.last = labels // so its labels fit
+		*recent = labels // so its labels fit
 		return
 	}
 	if p.replace(func(_ string, v pcommon.Value) bool { return !fits(v) }, func(_ string, v pcommon.Value) { fit(v) }) {
