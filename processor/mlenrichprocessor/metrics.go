@@ -130,7 +130,7 @@ func (e *enricher) labelsOf(attrs pcommon.Map, r *resource) []resourceLabel {
 		}
 	}
 	addID(mlattr.RunID, r.run.ID)
-	addID(mlattr.JobID, r.facts.Text(mlattr.JobID))
+	addID(mlattr.JobID, r.facts.TextAt(vocabulary.SlotJobID))
 	addID(mlattr.HostName, r.process.Host)
 	if rank, ok := r.facts.IntAt(vocabulary.SlotRankGlobal); ok {
 		labels = append(labels, resourceLabel{mlattr.RankGlobal, pcommon.NewValueInt(rank)})

@@ -63,7 +63,7 @@ func (e *enricher) settleRun(attrs pcommon.Map, r *resource) {
 	} else if r.trains {
 		e.store.trainers.See(r.run, &r.process, attrs, r.steps)
 	}
-	if r.run.ID != "" && r.facts.Find(mlattr.RunID) == nil {
+	if r.run.ID != "" && r.facts.At(vocabulary.SlotRunID) == nil {
 		attrs.PutStr(mlattr.RunID, r.run.ID)
 		if r.run.Inferred {
 			attrs.PutBool(mlattr.RunInferred, true)

@@ -173,9 +173,9 @@ func (r *reader) readResource(attrs pcommon.Map) {
 	f := &r.facts
 	r.vocabulary.Resource(attrs, f)
 	r.systems = f.Systems
-	r.service = rule.Hash(f.Text(mlattr.ServiceName))
+	r.service = rule.Hash(f.TextAt(vocabulary.SlotServiceName))
 	id, _ := f.Run()
-	r.source = sample.Source{Run: rule.Hash(id), Host: rule.Hash(f.Text(mlattr.HostName))}
+	r.source = sample.Source{Run: rule.Hash(id), Host: rule.Hash(f.TextAt(vocabulary.SlotHostName))}
 	r.source.Attempt, _ = f.IntAt(vocabulary.SlotRunAttempt)
 	if rank, ok := f.IntAt(vocabulary.SlotRankGlobal); ok {
 		r.source.Rank = r.rank(rank)

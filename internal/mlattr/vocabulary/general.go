@@ -142,7 +142,7 @@ func failedLevel(text string) string {
 // than what it is appended to.
 func fold(text string, to []byte) []byte {
 	for i := range len(text) {
-		c := letter(text[i])
+		c := letters[text[i]]
 		if c == 0 {
 			continue
 		}
@@ -154,17 +154,19 @@ func fold(text string, to []byte) []byte {
 	return to
 }
 
-// letter returns a byte of a word as a small letter, or 0 for a separator.
-func letter(c byte) byte {
-	switch c {
-	case '_', '-', ' ', '.', ':', '/':
-		return 0
+// letters has each byte of a word as a small letter, or 0 for a separator.
+var letters = func() (small [256]byte) {
+	for c := range small {
+		small[c] = byte(c) // #nosec G115 -- an index
 	}
-	if 'A' <= c && c <= 'Z' {
-		c += 'a' - 'A'
+	for c := byte('A'); c <= 'Z'; c++ {
+		small[c] = c + 'a' - 'A'
 	}
-	return c
-}
+	for _, c := range []byte("_- .:/") {
+		small[c] = 0
+	}
+	return small
+}()
 
 // generalOf returns the rule of a key that no table lists, by its last two words or by
 // its last, or nil. before is what the key says before them.
@@ -176,7 +178,7 @@ func generalOf(key string) (of *generalRule, before string) {
 	hash, second := uint32(hashBasis), false
 	for i := len(key) - 1; i >= max(-1, len(key)-maxWords); i-- {
 		if i >= 0 && key[i] != '.' && key[i] != ':' && key[i] != '/' {
-			if c := letter(key[i]); c != 0 {
+			if c := letters[key[i]]; c != 0 {
 				hash = (hash ^ uint32(c)) * hashPrime
 			}
 			continue

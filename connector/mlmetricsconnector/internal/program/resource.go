@@ -54,7 +54,7 @@ func readName(v pcommon.Value) (name string, repaired int64) {
 // RunOf returns the run labels of a resource.
 func RunOf(facts *vocabulary.Facts) streams.Run {
 	id, _ := facts.Run()
-	return streams.Run{ID: id, Job: facts.Text(mlattr.JobID), Host: facts.Text(mlattr.HostName), Rank: spanfact.Rank(facts)}
+	return streams.Run{ID: id, Job: facts.TextAt(vocabulary.SlotJobID), Host: facts.TextAt(vocabulary.SlotHostName), Rank: spanfact.Rank(facts)}
 }
 
 // attrProcessStart is the start of a process, which resource detectors set.

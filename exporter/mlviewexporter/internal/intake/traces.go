@@ -82,8 +82,8 @@ func (r *spanReader) readResource(attrs pcommon.Map) {
 	f := &r.ofResource
 	r.resource = input.Source{
 		Sender: r.sender, Service: unknownService,
-		Job: f.Text(mlattr.JobID), JobName: f.Text(mlattr.JobName),
-		Host: f.Text(mlattr.HostName), Rank: spanfact.Rank(f),
+		Job: f.TextAt(vocabulary.SlotJobID), JobName: f.TextAt(vocabulary.SlotJobName),
+		Host: f.TextAt(vocabulary.SlotHostName), Rank: spanfact.Rank(f),
 		SomeRanks: f.Systems.Has(table.SomeRanksSend),
 	}
 	r.resource.Run, _ = f.Run()

@@ -53,18 +53,18 @@ func (p *Process) add(at location) {
 func (ix *Index) Describe(p *Process, attrs pcommon.Map, f *vocabulary.Facts, run string, inferred bool, key string, memory *Allocator) {
 	*p = Process{}
 	p.run, p.inferred, p.memory = run, inferred, memory.sizes(ix.Now())
-	if job := f.Text(mlattr.JobID); !mlattr.Sentinel(job) {
+	if job := f.TextAt(vocabulary.SlotJobID); !mlattr.Sentinel(job) {
 		p.job = job
 	}
 	p.attempt = countOf(f, vocabulary.SlotRunAttempt)
 	p.rank = rank{countOf(f, vocabulary.SlotRankGlobal), countOf(f, vocabulary.SlotRankLocal)}
 	world, slurm := countOf(f, vocabulary.SlotWorldSize), slurmJob(attrs, f)
-	p.host = cache.Hash(f.Text(mlattr.HostName))
-	p.traits = traitsOf(attrs, mlattr.IDAt(attrs, mlattr.HostID), slurm, f.Text(mlattr.ServiceName), world)
+	p.host = cache.Hash(f.TextAt(vocabulary.SlotHostName))
+	p.traits = traitsOf(attrs, mlattr.IDAt(attrs, mlattr.HostID), slurm, f.TextAt(vocabulary.SlotServiceName), world)
 	p.process = processID{pid: readNumber(attrs, mlattr.ProcessID), start: readInstant(attrs, mlattr.ProcessStart)}
 	p.client = cache.Hash(strings.Join([]string{key, mlattr.IDAt(attrs, mlattr.ServiceInstanceID), mlattr.IDAt(attrs, mlattr.ProcessID), mlattr.IDAt(attrs, mlattr.ProcessStart),
 		strconv.FormatInt(p.rank.global.n, 10), strconv.FormatInt(p.rank.local.n, 10)}, "\n"))
-	if uuid := f.Text(mlattr.GPUUUID); uuid != "" {
+	if uuid := f.TextAt(vocabulary.SlotGPUUUID); uuid != "" {
 		p.add(gpuLocation(cache.Hash(bareUUID(uuid))))
 	}
 	p.locate(world, slurm)
@@ -193,7 +193,7 @@ func slurmJob(attrs pcommon.Map, f *vocabulary.Facts) string {
 			return id
 		}
 	}
-	id := f.Text(mlattr.JobID)
+	id := f.TextAt(vocabulary.SlotJobID)
 	if _, err := strconv.ParseUint(id, 10, 63); err != nil || mlattr.Sentinel(id) {
 		return ""
 	}

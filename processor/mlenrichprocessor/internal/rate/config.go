@@ -82,8 +82,8 @@ func (c *TrainingConfig) numbers() [3]stepNumber {
 
 // matches reports whether the entry is about a resource.
 func (c *TrainingConfig) matches(f *vocabulary.Facts) bool {
-	return matchesName(c.Service, f.Text(mlattr.ServiceName)) &&
-		(c.Job == "" || matchesName(c.Job, f.Text(mlattr.JobName)) || matchesName(c.Job, f.Text(mlattr.JobID)))
+	return matchesName(c.Service, f.TextAt(vocabulary.SlotServiceName)) &&
+		(c.Job == "" || matchesName(c.Job, f.TextAt(vocabulary.SlotJobName)) || matchesName(c.Job, f.TextAt(vocabulary.SlotJobID)))
 }
 
 // matchesName reports whether a name is the wanted one, or has its prefix.

@@ -36,10 +36,10 @@ type Process struct {
 func Read(attrs pcommon.Map, facts *vocabulary.Facts) Process {
 	world, _ := facts.IntAt(vocabulary.SlotWorldSize)
 	return Process{
-		Namespace: facts.Text(mlattr.ServiceNamespace),
-		Service:   facts.Text(mlattr.ServiceName),
-		Host:      facts.Text(mlattr.HostName),
-		JobName:   facts.Text(mlattr.JobName),
+		Namespace: facts.TextAt(vocabulary.SlotServiceNamespace),
+		Service:   facts.TextAt(vocabulary.SlotServiceName),
+		Host:      facts.TextAt(vocabulary.SlotHostName),
+		JobName:   facts.TextAt(vocabulary.SlotJobName),
 		Instance:  mlattr.IDAt(attrs, mlattr.ServiceInstanceID),
 		PID:       mlattr.IDAt(attrs, mlattr.ProcessID),
 		Started:   mlattr.IDAt(attrs, mlattr.ProcessStart),
@@ -103,9 +103,9 @@ func Of(facts *vocabulary.Facts, p *Process, key string, systems vocabulary.Syst
 	if id, inferred := facts.Run(); id != "" {
 		return Run{ID: id, Inferred: inferred}
 	}
-	inferred, clients := facts.Find(mlattr.RunInferred), systems.With(table.ProcessIsRun)
+	inferred, clients := facts.At(vocabulary.SlotRunInferred), systems.With(table.ProcessIsRun)
 	switch {
-	case facts.Find(mlattr.RunID) != nil || inferred != nil && !inferred.Bool:
+	case facts.At(vocabulary.SlotRunID) != nil || inferred != nil && !inferred.Bool:
 		// The resource has a run that is unusable, or reports that its run is
 		// not inferred. Neither may be contradicted.
 		return Run{}
