@@ -193,9 +193,6 @@ func (c *codec) Unmarshal(data mem.BufferSlice, target any) error {
 	of := c.guard.admit(check)
 	of.size = data.Len()
 	if of.refusal == nil {
-		whole := data.MaterializeToBuffer(&wholes)
-		defer whole.Free()
-		data = mem.BufferSlice{whole}
 		if err := c.CodecV2.Unmarshal(data, target); err != nil {
 			c.guard.progress.end(of.memory)
 			return err
@@ -204,24 +201,6 @@ func (c *codec) Unmarshal(data mem.BufferSlice, target any) error {
 	c.calls.Store(target, of)
 	return nil
 }
-
-// wholes has the memory of whole requests. Unlike gRPC's pool it does not clear what is overwritten.
-var wholes buffers
-
-type buffers struct{ pool sync.Pool }
-
-// Get returns memory of a size.
-func (b *buffers) Get(size int) *[]byte {
-	if buf, ok := b.pool.Get().(*[]byte); ok && cap(*buf) >= size {
-		*buf = (*buf)[:size]
-		return buf
-	}
-	buf := make([]byte, size)
-	return &buf
-}
-
-// Put gives memory back.
-func (b *buffers) Put(buf *[]byte) { b.pool.Put(buf) }
 
 // callKey is of one codec, because a receiver may have several.
 type callKey struct{ *codec }

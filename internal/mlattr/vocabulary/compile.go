@@ -87,18 +87,11 @@ type nameRule struct {
 	number Slot // of NameRule.Number
 }
 
-// serviceRule is the beginning of the names of a client's services.
-type serviceRule struct {
-	prefix string
-	system System
-}
-
 // NewReader returns a Reader for the options, which have been checked: an alias names one
 // of Aliasable, and a metric alias one of MeasureNames with a unit of that.
 func NewReader(options Options) *Reader {
 	r := &Reader{
 		keys: mlattr.NewKeyTable[keyRules](256), exact: mlattr.NewKeyTable[[]nameRule](128), events: mlattr.NewKeyTable[table.EventKind](32),
-		services: mlattr.NewKeyTable[System](64),
 	}
 	for name, kind := range kinds {
 		if !onlyRead(name) {
@@ -129,15 +122,6 @@ func NewReader(options Options) *Reader {
 			continue
 		}
 		r.tables = append(r.tables, client)
-		for _, service := range client.Services {
-			*r.services.Ensure(service) |= client.System
-			if prefix, open := strings.CutSuffix(service, "*"); open {
-				r.openServices = append(r.openServices, serviceRule{prefix, client.System})
-			}
-		}
-		if len(client.Signature) > 0 {
-			r.signed = append(r.signed, client)
-		}
 		for _, part := range []struct {
 			aliases []table.Alias
 			where   where

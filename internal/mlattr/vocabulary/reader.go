@@ -35,12 +35,6 @@ type Reader struct {
 	begins [256]bool
 	tables []Vocabulary
 
-	// services are the clients of names of services, openServices those of their beginnings.
-	services     *mlattr.KeyTable[System]
-	openServices []serviceRule
-	// signed are the clients that the attributes of a resource identify.
-	signed []Vocabulary
-
 	exact  *mlattr.KeyTable[[]nameRule]
 	parts  []nameRule // those that match a part of a name, in table order
 	filter nameFilter

@@ -21,18 +21,17 @@ func (r *Reader) recognise(attrs pcommon.Map) System {
 	// Erlang's resource may have the name under service_name and an
 	// unknown_service under service.name.
 	services := [...]string{mlattr.FirstText(attrs, mlattr.ServiceName), mlattr.FirstText(attrs, "service_name")}
-	for _, service := range services {
-		if of := r.services.Find(service); of != nil {
-			found |= *of
-		}
-		for _, open := range r.openServices {
-			if strings.HasPrefix(service, open.prefix) {
-				found |= open.system
+	for i := range r.tables {
+		t := &r.tables[i]
+		for _, known := range t.Services {
+			beginning, open := strings.CutSuffix(known, "*")
+			for _, service := range services {
+				if service == known || open && strings.HasPrefix(service, beginning) {
+					found |= t.System
+				}
 			}
 		}
-	}
-	for _, t := range r.signed {
-		if hasAll(attrs, t.Signature) {
+		if len(t.Signature) > 0 && hasAll(attrs, t.Signature) {
 			found |= t.System
 		}
 	}

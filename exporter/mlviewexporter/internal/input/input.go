@@ -192,22 +192,17 @@ const rememberedSpans = 32_768
 // Below is what a span right below another one reports: a failure, a request to a model.
 type Below struct{ Failed, Asks bool }
 
-// Parents are the spans above such spans that were seen recently, by number.
-type Parents struct{ all *lastused.Map[uint64, Below] }
+// Parents are the spans above such spans that were seen recently.
+type Parents struct{ all *lastused.Map[SpanRef, Below] }
 
 // NewParents returns an empty set.
-func NewParents() Parents { return Parents{lastused.NewMap[uint64, Below](rememberedSpans)} }
-
-// numberOf returns a number for the ids of a span, which are random, but can be equal in a part.
-func numberOf(trace [16]byte, span [8]byte) uint64 {
-	return binary.LittleEndian.Uint64(trace[8:])*0x9e3779b97f4a7c15 ^ binary.LittleEndian.Uint64(span[:])
-}
+func NewParents() Parents { return Parents{lastused.NewMap[SpanRef, Below](rememberedSpans)} }
 
 // Note remembers the spans above failures and requests.
 func (p Parents) Note(spans []Span) {
 	for i := range spans {
 		if in := &spans[i]; (in.Failed || in.Asks) && in.Parent != ([8]byte{}) {
-			above := numberOf(in.Trace, in.Parent)
+			above := SpanRef{in.Trace, in.Parent}
 			known, _ := p.all.Get(above)
 			if both := (Below{known.Failed || in.Failed, known.Asks || in.Asks}); both != known {
 				p.all.Put(above, both)
@@ -218,7 +213,7 @@ func (p Parents) Note(spans []Span) {
 
 // Of returns what is known to be below a span.
 func (p Parents) Of(in *Span) Below {
-	below, _ := p.all.Get(numberOf(in.Trace, in.ID))
+	below, _ := p.all.Get(SpanRef{in.Trace, in.ID})
 	return below
 }
 

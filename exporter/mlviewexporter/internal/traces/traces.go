@@ -374,17 +374,9 @@ func (t *Set) Choose(spans []input.Span, now time.Time) {
 			*known = refusal{id: in.Trace, since: now}
 		}
 	}
-	var refused *refusal // of the span before
 	for i := range spans {
 		in := &spans[i]
-		if refused != nil && refused.id == in.Trace {
-			refused.spans++
-			continue
-		}
 		in.Held = in.Trace == ([16]byte{}) || t.byID[in.Trace] != nil || t.admit(in, now)
-		if refused = nil; !in.Held {
-			refused = t.chosen.of(in)
-		}
 	}
 }
 
