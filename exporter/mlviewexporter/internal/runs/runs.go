@@ -91,8 +91,8 @@ type Set struct {
 	ranks int
 	// leaving are the next runs to be replaced, leavingRanks those whose ranks are.
 	leaving, leavingRanks kept.Leaving[leaving]
-	// renewals limit the runs that only spans name and that take the place of others.
-	renewals *share.Budget
+	// replacements limit how many runs that only spans name take the places of others.
+	replacements *share.Budget
 	// full is when nothing could make room for a stream.
 	full time.Time
 	// due are the runs that have new numbers, which are recorded together once all of an
@@ -105,8 +105,8 @@ type Set struct {
 func New(of *input.Bounds, streams *series.Table, changes *changes.Log, gpus *gpus.Set) *Set {
 	return &Set{
 		Bounds: of, streams: streams, changes: changes, gpus: gpus, Owners: of.Owners,
-		renewals: share.NewBudget(of.MaxRuns, float64(of.MaxRuns)),
-		All:      make(map[Ref]*Run), byID: make(map[string][]*Run), ByKey: make(map[string]*Run),
+		replacements: share.NewBudget(of.MaxRuns, float64(of.MaxRuns)),
+		All:          make(map[Ref]*Run), byID: make(map[string][]*Run), ByKey: make(map[string]*Run),
 		found: make(map[runRef]*Run), users: make(map[string]string),
 	}
 }
@@ -117,11 +117,13 @@ const againAfter = time.Minute
 // sent notes that the program of the run has sent something.
 func (r *Run) sent(now time.Time) { r.Again = r.Again || now.Sub(r.FirstSeen) >= againAfter }
 
-// OfSpans is Of for a run that spans name. If there are too many, within a minute others take
-// the places of as many as are listed: otherwise each would leave before somebody reads it.
+// OfSpans is Of for a run that spans name. If the list is full, such runs replace at most
+// MaxRuns others in a minute: otherwise each would leave before somebody reads it.
 func (s *Set) OfSpans(namespace, service, id string, from share.Origin, now time.Time) *Run {
-	known := s.All[Ref{namespace, service, id}]
-	if known == nil && service != "" && len(s.All) >= s.MaxRuns && !s.renewals.Take(s.Limits.Shares.Claim(from), true, now) {
+	if known := s.All[Ref{namespace, service, id}]; known != nil {
+		return known
+	}
+	if service != "" && len(s.All) >= s.MaxRuns && !s.replacements.Take(s.Limits.Shares.Claim(from), true, now) {
 		s.Limits.Refuse("runs", api.Key("run", namespace, service, id), now)
 		return nil
 	}
