@@ -2,7 +2,6 @@ package serving
 
 import (
 	"hash/maphash"
-	"math/bits"
 	"slices"
 	"time"
 
@@ -71,22 +70,21 @@ func (r *Retries) repeats(s *Span, id string) (again bool) {
 	return again
 }
 
-// above is the span above a request.
-type above struct {
-	trace [16]byte
-	span  [8]byte
+// asked is what a request asks for, with its id, or its arguments and the span above it.
+type asked struct {
+	id, operation, model, tool string
+	arguments                  uint64
+	trace                      [16]byte
+	parent                     [8]byte
 }
 
 // hash returns a hash of what was asked for, and of an id, or of the span above it.
 func (s *Span) hash(id string) uint64 {
-	var hash uint64
+	request := asked{id: id, operation: s.Operation, model: s.Model, tool: s.Tool}
 	if id == "" {
-		hash = s.Arguments ^ maphash.Comparable(seed, above{s.Trace, s.Parent})
+		request.arguments, request.trace, request.parent = s.Arguments, s.Trace, s.Parent
 	}
-	for _, text := range [...]string{id, s.Operation, s.Model, s.Tool} {
-		hash = bits.RotateLeft64(hash, 23)*0x9e3779b97f4a7c15 ^ maphash.String(seed, text)
-	}
-	return hash
+	return maphash.Comparable(seed, request)
 }
 
 const (
